@@ -1,0 +1,52 @@
+//! What a check is.
+
+use crate::finding::Findings;
+use crate::view::View;
+
+/// One property that is judged. Its documentation is the doc text of its own file.
+pub struct Check {
+    /// Name of the property, such as `env/ucx-tls`.
+    pub name: &'static str,
+    /// One line.
+    pub title: &'static str,
+    /// The text of the file that the check is written in.
+    pub source: &'static str,
+    /// Failure modes that it can name.
+    pub causes: &'static [Cause],
+    /// Judges one deployment.
+    pub(crate) run: fn(&View<'_>, &mut Findings),
+}
+
+/// One failure mode.
+pub struct Cause {
+    /// Its name, such as `ucx-tls-tcp-only`.
+    pub id: &'static str,
+    /// What is seen.
+    pub what: &'static str,
+    /// What it does to KV transfer.
+    pub why: &'static str,
+    /// What to do.
+    pub fix: &'static str,
+    /// When it is no problem, so nothing is said.
+    pub quiet_if: &'static str,
+    /// Where the knowledge comes from.
+    pub source: &'static str,
+}
+
+impl Check {
+    /// The documentation: the file's leading `//!` lines.
+    pub fn doc(&self) -> String {
+        let mut doc = String::new();
+        for line in self.source.lines() {
+            let Some(text) = line.strip_prefix("//!") else { break };
+            doc.push_str(text.strip_prefix(' ').unwrap_or(text));
+            doc.push('\n');
+        }
+        doc
+    }
+
+    /// One of its causes.
+    pub fn cause(&self, id: &str) -> Option<&'static Cause> {
+        self.causes.iter().find(|c| c.id == id)
+    }
+}

@@ -1,0 +1,192 @@
+//! Both roles configure a KV connector, so that there is a transfer at all.
+//!
+//! Disaggregation needs one half of a connector in each role. Where one is missing nothing is transferred:
+//! the worker refuses to start, or it starts and decode silently computes the prefill again.
+//!
+//! Read from: `--kv-transfer-config` (also through variables, ConfigMaps and wrappers such as MultiConnector
+//! and PdConnector), `--disaggregation-transfer-backend`, `cache_transceiver_config.backend`.
+//! Connectors that only offload (DynamoConnector, OffloadingConnector, LMCache) do not count.
+
+use model::{Engine, Grade, Reason, Role};
+
+use crate::check::{Cause, Check};
+use crate::finding::{Finding, Findings};
+use crate::kv_path::{self, Connector};
+use crate::view::{View, WorkerView};
+
+const NAME: &str = "env/kv-connector";
+
+/// The check.
+pub(crate) const CHECK: Check = Check {
+    name: NAME,
+    title: "prefill and decode both configure a KV connector",
+    source: include_str!("kv_connector.rs"),
+    causes: &[PREFILL_NO_CONNECTOR, DECODE_NO_CONNECTOR, TRANSCEIVER_UNSET, ROLE_SWAPPED, TRTLLM_MPI],
+    run,
+};
+
+const PREFILL_NO_CONNECTOR: Cause = Cause {
+    id: "prefill-no-connector",
+    what: "a vLLM prefill worker has no `--kv-transfer-config`",
+    why: "dynamo.vllm from 1.0 on stops with a ValueError; plain vLLM starts and decode has nothing to pull",
+    fix: "give prefill the same connector as decode: --kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}'",
+    quiet_if: "the image is a Dynamo image before 1.0 (NIXL is its default); the command is inside the image or a sourced script; the engine is a mock",
+    source: "ai-dynamo/dynamo components/src/dynamo/vllm/args.py; issue 11467",
+};
+
+const DECODE_NO_CONNECTOR: Cause = Cause {
+    id: "decode-no-connector",
+    what: "prefill has a KV connector and decode has none",
+    why: "vLLM logs that it found no KVConnector and disables the transfer; decode computes every prefill again",
+    fix: "give decode the same connector as prefill: --kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}'",
+    quiet_if: "the image is a Dynamo image before 1.0 (NIXL is its default); the command is inside the image or a sourced script; the engine is a mock",
+    source: "ai-dynamo/dynamo issue 11467, PR 11468",
+};
+
+const TRANSCEIVER_UNSET: Cause = Cause {
+    id: "trtllm-transceiver-unset",
+    what: "a TensorRT-LLM engine configuration without `cache_transceiver_config.backend`",
+    why: "KV cache transfer is off unless a backend is named",
+    fix: "set cache_transceiver_config: {backend: DEFAULT} (or NIXL, UCX) in both engine configurations",
+    quiet_if: "the configuration file is not in the input (it may be inside the image)",
+    source: "ai-dynamo/dynamo docs, kv-cache-transfer; TensorRT-LLM",
+};
+
+const ROLE_SWAPPED: Cause = Cause {
+    id: "kv-role-swapped",
+    what: "`kv_role` is kv_consumer on prefill or kv_producer on decode",
+    why: "the worker offers the direction that its role does not use, so nothing is transferred",
+    fix: "kv_producer on prefill and kv_consumer on decode, or kv_both on both",
+    quiet_if: "the role comes from kv_role itself",
+    source: "vLLM disaggregated prefill documentation",
+};
+
+const TRTLLM_MPI: Cause = Cause {
+    id: "trtllm-mpi-transceiver",
+    what: "TensorRT-LLM transfers KV cache over MPI",
+    why: "prefill and decode must then be ranks of one MPI world; it is a deprecated path that NIXL and UCX replace",
+    fix: "set cache_transceiver_config.backend to DEFAULT, NIXL or UCX",
+    quiet_if: "another backend is named",
+    source: "TensorRT-LLM cache transceiver documentation",
+};
+
+fn run(view: &View<'_>, findings: &mut Findings) {
+    if view.is_part() {
+        return;
+    }
+    for kv in &view.kv {
+        judge(view, kv, findings);
+    }
+}
+
+fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
+    let worker = kv.worker;
+    if kv.is_mock() {
+        findings.push(Finding::ok(NAME, "a mock engine: no KV cache moves").worker(worker));
+        return;
+    }
+    let role = worker.role.as_str();
+    let peer_has = view.kv.iter().any(|o| o.worker.role != worker.role && matches!(o.path.connector, Connector::Nixl | Connector::Mooncake));
+    match &kv.path.connector {
+        Connector::Unknown(why) => {
+            findings.push(Finding::skipped(NAME, Reason::NotVisible, format!("the KV connector cannot be seen: {why}")).worker(worker));
+        }
+        Connector::Nothing if worker.engine == Engine::Trtllm => {
+            let mut finding = Finding::fail(NAME, &TRANSCEIVER_UNSET, format!("{role} has an engine configuration without cache_transceiver_config.backend: KV transfer is off"))
+                .worker(worker);
+            let file = worker.setting("--extra-engine-args").or_else(|| worker.setting("--extra-llm-api-options"));
+            finding = match (kv.path.place.as_ref(), file) {
+                (Some(place), _) => finding.at(place, format!("{role}: backend is null")),
+                (None, Some(setting)) => finding.at(&setting.place, format!("{role}: this configuration names no transceiver backend")),
+                (None, None) => finding.at(&worker.place, role.to_owned()),
+            };
+            findings.push(finding);
+        }
+        Connector::Nothing => no_connector(view, kv, peer_has, findings),
+        connector => configured(kv, connector, findings),
+    }
+}
+
+fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: &mut Findings) {
+    let worker = kv.worker;
+    let told = worker.setting("--disaggregation-mode").or_else(|| worker.setting("--is-prefill-worker"));
+    let cause = match worker.role {
+        Role::Prefill => &PREFILL_NO_CONNECTOR,
+        _ => &DECODE_NO_CONNECTOR,
+    };
+    // Decode without a connector is judged against a prefill that has one, or on its own where its engine was
+    // told to decode. A prefill worker that Dynamo starts without one stops.
+    let certain = peer_has || (worker.role == Role::Prefill && told.is_some());
+    if !certain {
+        if worker.role == Role::Decode && view.role(Role::Prefill).any(|p| p.path.connector == Connector::Nothing) {
+            // The finding about prefill says it all.
+            findings.push(
+                Finding::skipped(NAME, Reason::NotApplicable, "decode has no KV connector either; prefill is reported").worker(worker),
+            );
+            return;
+        }
+        findings.push(
+            Finding::skipped(NAME, Reason::NotVisible, "no KV connector is configured in the input; what moves KV cache, if anything, cannot be seen").worker(worker),
+        );
+        return;
+    }
+    let detail = match worker.role {
+        Role::Prefill => "prefill has no --kv-transfer-config: it stops at start, or has nothing to hand over",
+        _ => "decode has no KV connector while prefill has one: nothing is transferred, decode computes the prefill again",
+    };
+    let mut finding = Finding::fail(NAME, cause, detail).worker(worker);
+    finding = match told {
+        Some(setting) => finding.at(&setting.place, format!("{}: no --kv-transfer-config on this command", worker.role.as_str())),
+        None => finding.at(&worker.place, format!("{}: no --kv-transfer-config on its command", worker.role.as_str())),
+    };
+    if let Some(peer) = view.kv.iter().find(|o| o.worker.role != worker.role && o.path.place.is_some()) {
+        if let Some(place) = &peer.path.place {
+            finding = finding.context(place, format!("{} has one", peer.worker.role.as_str()));
+        }
+    }
+    findings.push(finding);
+}
+
+fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Findings) {
+    let worker = kv.worker;
+    let role = worker.role.as_str();
+    let summary = kv.path.summary().unwrap_or_default();
+    if *connector == Connector::Other("TensorRT-LLM/MPI".to_owned()) {
+        let mut finding = Finding::warn(NAME, &TRTLLM_MPI, format!("{role} transfers KV cache over MPI")).worker(worker);
+        if let Some(place) = &kv.path.place {
+            finding = finding.at(place, format!("{role}: MPI"));
+        }
+        findings.push(finding);
+        return;
+    }
+    let kv_role = worker.setting("kv_role");
+    let swapped = match (worker.role, kv_role.and_then(|s| s.value.literal())) {
+        (Role::Prefill, Some("kv_consumer")) | (Role::Decode, Some("kv_producer")) => kv_role,
+        _ => None,
+    };
+    if let Some(setting) = swapped {
+        let value = setting.value.literal().unwrap_or_default();
+        findings.push(
+            Finding::fail(NAME, &ROLE_SWAPPED, format!("{role} has kv_role {value}, the other role's direction"))
+                .worker(worker)
+                .at(&setting.place, format!("{role}: {value}")),
+        );
+        return;
+    }
+    let how = match kv_role.and_then(|s| s.value.literal()) {
+        Some(kv_role) => format!("{summary}, {kv_role}"),
+        None => summary,
+    };
+    let mut finding = Finding::ok(NAME, how).worker(worker);
+    match &kv.path.place {
+        Some(place) => finding = finding.at(place, role.to_owned()),
+        None => finding = finding.grade(Grade::Assumed),
+    }
+    if worker.engine == Engine::Sglang && worker.setting("--disaggregation-transfer-backend").is_none() {
+        finding = finding.note("--disaggregation-transfer-backend is not set: SGLang uses mooncake, not NIXL, so UCX settings have no effect on KV");
+    }
+    if matches!(connector, Connector::Other(_)) && !kv_path::needs_connector(worker.role) {
+        finding = finding.note("this connector does not move KV cache between workers");
+    }
+    findings.push(finding);
+}

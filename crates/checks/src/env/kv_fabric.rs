@@ -1,0 +1,246 @@
+//! Both roles ask the cluster for the fabric that KV cache shall travel on.
+//!
+//! Prefill and decode need RDMA devices (an RDMA device plugin's resource, a device claim, or the host's own
+//! devices), EFA, or the channel of one compute domain for multi-node NVLink. Without any of them UCX finds no
+//! RDMA device in the container and takes TCP without a word. One role alone is worse: the other cannot answer.
+//!
+//! How many slots a worker asks for says nothing (shared device plugins count slots, not NICs), and neither
+//! does the resource's name. Both roles on one host need no fabric between nodes.
+
+use model::{Accelerator, Grade, Reason, Role};
+
+use crate::check::{Cause, Check};
+use crate::fabric::Rdma;
+use crate::finding::{Finding, Findings};
+use crate::kv_path::{Backend, Connector};
+use crate::view::{View, WorkerView};
+
+const NAME: &str = "env/kv-fabric";
+
+/// The check.
+pub(crate) const CHECK: Check = Check {
+    name: NAME,
+    title: "prefill and decode ask for the fabric that carries KV",
+    source: include_str!("kv_fabric.rs"),
+    causes: &[RESOURCE_MISSING, ONE_ROLE, PRIVILEGED_ONLY, CLAIM_PLACEHOLDER, LIBFABRIC_WITHOUT_EFA],
+    run,
+};
+
+const RESOURCE_MISSING: Cause = Cause {
+    id: "rdma-resource-missing",
+    what: "neither role has an RDMA resource, EFA, a device claim or the host's devices",
+    why: "UCX and Mooncake then see no RDMA device in the container and KV goes over TCP between nodes, silently",
+    fix: "request the cluster's RDMA resource on both roles (its name is in the nodes' allocatable list: kubectl get nodes -o yaml | grep -i -E 'rdma|ib|efa'), or keep both roles on one host on purpose",
+    quiet_if: "both roles are kept on one host; multi-node NVLink with a compute domain; a mock engine; accelerators whose base path is TCP; a patch",
+    source: "ai-dynamo/dynamo disagg-communication guide",
+};
+
+const ONE_ROLE: Cause = Cause {
+    id: "one-role-lacks-fabric",
+    what: "one role asks for the fabric and the other does not",
+    why: "the side without it has no RDMA device: the pair falls to TCP, or cannot connect at all where the transport list has no TCP",
+    fix: "request the same fabric on both roles",
+    quiet_if: "the lacking role is privileged or uses the host's devices",
+    source: "UCX wireup: a lane needs a reachable device on both ends (ucp/wireup/select.c)",
+};
+
+const PRIVILEGED_ONLY: Cause = Cause {
+    id: "privileged-without-rdma-resource",
+    what: "no RDMA resource; the containers are privileged",
+    why: "a privileged container may see the host's RDMA devices, or not: the file cannot tell",
+    fix: "request the cluster's RDMA resource, or look into the pod: ls /dev/infiniband",
+    quiet_if: "an RDMA resource, EFA, a claim, or a /dev/infiniband mount is there",
+    source: "libibverbs opens /dev/infiniband/uverbs* (rdma-core libibverbs/init.c:87)",
+};
+
+const CLAIM_PLACEHOLDER: Cause = Cause {
+    id: "claim-template-placeholder",
+    what: "a device claim names a placeholder template that the input does not define",
+    why: "the pods stay Pending until the template is replaced, and whether both roles share one domain cannot be seen",
+    fix: "create the ComputeDomain and put its resourceClaimTemplate name here",
+    quiet_if: "the template or its ComputeDomain is in the input; the name is no placeholder",
+    source: "NVIDIA DRA driver: ComputeDomain.spec.channel.resourceClaimTemplate",
+};
+
+const LIBFABRIC_WITHOUT_EFA: Cause = Cause {
+    id: "libfabric-without-efa",
+    what: "the NIXL backend is LIBFABRIC and no EFA device is asked for",
+    why: "NIXL's LIBFABRIC backend picks cxi, efa, tcp or sockets, never verbs; without EFA or Slingshot only TCP is left",
+    fix: "request vpc.amazonaws.com/efa on both roles, or use the UCX backend on InfiniBand and RoCE",
+    quiet_if: "EFA is requested, or the host's devices are visible",
+    source: "ai-dynamo/nixl src/utils/libfabric/libfabric_common.cpp:36-125",
+};
+
+fn run(view: &View<'_>, findings: &mut Findings) {
+    if view.kv.is_empty() {
+        return;
+    }
+    if view.is_part() {
+        return part(view, findings);
+    }
+    if view.kv.iter().all(WorkerView::is_mock) {
+        findings.push(Finding::ok(NAME, "a mock engine: no KV cache moves").workers(view.kv.iter().map(|w| w.worker)));
+        return;
+    }
+    placeholders(view, findings);
+    let with: Vec<&WorkerView<'_>> = view.kv.iter().filter(|w| w.fabric.any()).collect();
+    let without: Vec<&WorkerView<'_>> = view.kv.iter().filter(|w| !w.fabric.any()).collect();
+    if with.is_empty() {
+        return nobody(view, findings);
+    }
+    if !without.is_empty() && lacks_for_a_role(view, &without) {
+        return one_role(&with, &without, findings);
+    }
+    for kv in &with {
+        requested(kv, findings);
+    }
+}
+
+/// A patch: what it sets is reported, what it leaves out is somewhere else.
+fn part(view: &View<'_>, findings: &mut Findings) {
+    for kv in view.kv.iter().filter(|w| w.fabric.any()) {
+        requested(kv, findings);
+    }
+}
+
+fn requested(kv: &WorkerView<'_>, findings: &mut Findings) {
+    let mut finding = Finding::ok(NAME, format!("asks for {}", kv.fabric.summary())).worker(kv.worker);
+    let place = kv.fabric.rdma.map(Rdma::place).or(kv.fabric.efa.map(|r| &r.place)).or(kv.fabric.compute_domain.map(|c| &c.place));
+    if let Some(place) = place {
+        finding = finding.at(place, kv.worker.role.as_str());
+    }
+    if kv.fabric.gke_networks && !kv.worker.annotations.iter().any(|(n, _)| n == "networking.gke.io/interfaces") {
+        finding = finding.note("GKE attaches the NICs of these networks through the annotation networking.gke.io/interfaces, which is not in the file");
+    }
+    findings.push(finding);
+}
+
+/// Whether every worker of one role is without a fabric: a single odd worker group is another finding.
+fn lacks_for_a_role(view: &View<'_>, without: &[&WorkerView<'_>]) -> bool {
+    [Role::Prefill, Role::Decode].iter().any(|role| {
+        let mut of_role = view.role(*role).peekable();
+        of_role.peek().is_some() && of_role.all(|w| without.iter().any(|o| std::ptr::eq(*o, w)))
+    })
+}
+
+fn one_role(with: &[&WorkerView<'_>], without: &[&WorkerView<'_>], findings: &mut Findings) {
+    let (Some(has), Some(lacks)) = (with.first(), without.first()) else { return };
+    // EFA carries KV although only one role has a compute domain claim, and the reverse.
+    let detail = format!(
+        "{} asks for {}, {} asks for no fabric",
+        has.worker.role.as_str(),
+        has.fabric.summary(),
+        lacks.worker.role.as_str()
+    );
+    let place = has.fabric.rdma.map(Rdma::place).or(has.fabric.efa.map(|r| &r.place)).or(has.fabric.compute_domain.map(|c| &c.place));
+    let excused = lacks.fabric.privileged || lacks.worker.host_network;
+    let mut finding = if excused {
+        Finding::warn(NAME, &PRIVILEGED_ONLY, format!("{detail}; it is privileged or on the host's network, so the devices may still be visible"))
+    } else {
+        Finding::fail(NAME, &ONE_ROLE, detail)
+    };
+    if let Some(place) = place {
+        finding = finding.at(place, format!("{}: {}", has.worker.role.as_str(), has.fabric.summary()));
+    }
+    finding = finding.at(&lacks.worker.place, format!("{}: nothing of the kind", lacks.worker.role.as_str()));
+    findings.push(finding.workers([has.worker, lacks.worker]));
+}
+
+/// No worker asks for a fabric.
+fn nobody(view: &View<'_>, findings: &mut Findings) {
+    let workers = || view.kv.iter().map(|w| w.worker);
+    if view.is_single_host() {
+        let how = view.kv.iter().find_map(|w| w.worker.same_host.as_ref());
+        let mut finding = Finding::ok(NAME, "both roles are kept on one host: no fabric between nodes is needed").workers(workers());
+        if let Some(how) = how {
+            finding = finding.at(&how.place, how.value.clone());
+            if how.value.starts_with("preferred") {
+                finding = finding.note("a preferred affinity is not a guarantee, and pods do not share IPC or PID namespaces, so NVLink between them is not certain");
+            }
+        }
+        findings.push(finding);
+        return;
+    }
+    // One pod with both roles: nothing leaves the host.
+    let kind = view.kv.iter().find_map(|w| w.worker.accelerator);
+    match kind {
+        Some(Accelerator::Nvidia | Accelerator::Amd) | None => {}
+        Some(other) => {
+            findings.push(
+                Finding::ok(NAME, format!("{}: no rule of this tool says what fabric it needs", other.as_str()))
+                    .workers(workers())
+                    .grade(Grade::Assumed),
+            );
+            return;
+        }
+    }
+    if view.kv.iter().all(|w| matches!(w.path.connector, Connector::Other(_)) && w.path.backend.is_none()) {
+        findings.push(Finding::skipped(NAME, Reason::NotVisible, "no rule for this connector says what fabric it needs").workers(workers()));
+        return;
+    }
+    if let Some(kv) = view.kv.iter().find(|w| w.path.uses_libfabric()) {
+        let mut finding = Finding::warn(NAME, &LIBFABRIC_WITHOUT_EFA, "the NIXL backend is LIBFABRIC and no EFA device is asked for: KV goes over TCP").workers(workers());
+        if let Some(setting) = kv.worker.setting("kv_connector_extra_config.backends").or_else(|| kv.worker.setting("SGLANG_DISAGGREGATION_NIXL_BACKEND")) {
+            finding = finding.at(&setting.place, format!("{}: LIBFABRIC", kv.worker.role.as_str()));
+        }
+        findings.push(finding);
+        return;
+    }
+    // A list that leaves only TCP is one finding, about the list.
+    if view.kv.iter().any(|w| w.path.may_use_ucx() && w.tls.as_ref().is_some_and(|t| !t.rdma && !t.ud_only && t.tcp)) {
+        findings.push(Finding::skipped(NAME, Reason::NotApplicable, "no fabric is asked for; UCX_TLS allows none either and is judged by env/ucx-tls").workers(workers()));
+        return;
+    }
+    let what = match view.kv.first().and_then(|w| w.path.backend.as_ref()) {
+        Some(Backend::Mooncake) => "Mooncake",
+        _ => "UCX",
+    };
+    let both = if view.has_both_roles() { "neither role asks" } else { "the role shown does not ask" };
+    let privileged = view.kv.iter().all(|w| w.fabric.privileged);
+    let mut finding = if privileged {
+        Finding::warn(NAME, &PRIVILEGED_ONLY, format!("{both} for an RDMA device; the containers are privileged, so host devices may be visible, or KV goes over TCP"))
+    } else {
+        Finding::warn(NAME, &RESOURCE_MISSING, format!("{both} for an RDMA device: {what} then moves KV over TCP between nodes"))
+    };
+    for role in [Role::Prefill, Role::Decode] {
+        if let Some(kv) = view.role(role).next() {
+            finding = finding.at(&kv.worker.place, format!("{}: no RDMA resource, EFA, device claim or host device", role.as_str()));
+        }
+    }
+    findings.push(finding.workers(workers()));
+}
+
+/// Claims on templates whose name says that they are to be replaced.
+fn placeholders(view: &View<'_>, findings: &mut Findings) {
+    for kv in &view.kv {
+        let Some(claim) = kv.fabric.compute_domain else { continue };
+        let Some(template) = claim.template.as_deref() else { continue };
+        let defined = view.deployment.claim_templates.iter().any(|t| t.name == template)
+            || view.deployment.compute_domains.iter().any(|d| d.template.as_deref() == Some(template));
+        if !defined && is_placeholder(template) {
+            findings.push(
+                Finding::warn(NAME, &CLAIM_PLACEHOLDER, format!("{} claims from {template}, a placeholder that the input does not define", kv.worker.role.as_str()))
+                    .worker(kv.worker)
+                    .at(&claim.place, format!("{}: to be replaced", kv.worker.role.as_str())),
+            );
+        }
+    }
+}
+
+/// Names that ask to be replaced.
+fn is_placeholder(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.split(['-', '_', '.']).any(|w| matches!(w, "your" | "my" | "changeme" | "placeholder" | "todo" | "example" | "xxx")) || name.contains('<') || name.contains("change-me") || name.contains("set-me")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_placeholder;
+
+    #[test]
+    fn placeholders_are_words() {
+        assert!(is_placeholder("your-compute-domain-channel"));
+        assert!(!is_placeholder("yourcompany-compute-domain-channel"));
+        assert!(is_placeholder("<template>"));
+    }
+}

@@ -1,0 +1,132 @@
+//! Multi-node NVLink: both roles claim one compute domain, and KV memory can be shared over it.
+//!
+//! On NVL72 racks `cuda_ipc` moves KV between nodes over NVLink, with tcp or rc for control messages. It needs an
+//! IMEX channel (the claim on a ComputeDomain) on both sides and KV memory that is allocated with fabric handles.
+//! vLLM does that with `--enable-cumem-allocator` or `--enable-sleep-mode`, SGLang with
+//! `SGLANG_MOONCAKE_CUSTOM_MEM_POOL`, TensorRT-LLM with its own pools. Memory from plain cudaMalloc cannot be
+//! exported; UCX then takes the next transport in the list, which is often tcp.
+
+use model::{Engine, Role};
+
+use crate::check::{Cause, Check};
+use crate::fabric::Fabric;
+use crate::finding::{Finding, Findings};
+use crate::kv_path::Backend;
+use crate::view::{View, WorkerView};
+
+const NAME: &str = "env/mnnvl";
+
+/// The check.
+pub(crate) const CHECK: Check = Check {
+    name: NAME,
+    title: "multi-node NVLink: one compute domain, exportable KV memory",
+    source: include_str!("mnnvl.rs"),
+    causes: &[NO_FABRIC_ALLOCATOR, DIFFERENT_DOMAINS, OPTION_OFF],
+    run,
+};
+
+const NO_FABRIC_ALLOCATOR: Cause = Cause {
+    id: "mnnvl-kv-memory-no-fabric-handle",
+    what: "the transport list relies on multi-node NVLink and nothing visible allocates KV memory with fabric handles",
+    why: "memory from plain cudaMalloc cannot be exported to another node; UCX silently takes tcp from the list",
+    fix: "vLLM: --enable-cumem-allocator or --enable-sleep-mode; SGLang: SGLANG_MOONCAKE_CUSTOM_MEM_POOL=NVLINK; or add rc and RDMA devices as a second way",
+    quiet_if: "an allocator flag is set; TensorRT-LLM; RDMA devices carry KV as well; no compute domain is claimed",
+    source: "UCX cuda_ipc: 'does not have fabric property'; vLLM cumem allocator",
+};
+
+const DIFFERENT_DOMAINS: Cause = Cause {
+    id: "compute-domain-differs",
+    what: "prefill and decode claim channels of different compute domains",
+    why: "an IMEX channel reaches only its own domain, so NVLink between the roles is not possible",
+    fix: "claim from the same ComputeDomain on both roles",
+    quiet_if: "the templates are the same; RDMA or EFA carries KV",
+    source: "NVIDIA DRA driver: one ComputeDomain is one IMEX domain",
+};
+
+const OPTION_OFF: Cause = Cause {
+    id: "mnnvl-option-off",
+    what: "UCX_CUDA_IPC_ENABLE_MNNVL=n while a compute domain is claimed and no RDMA device is asked for",
+    why: "UCX does not try NVLink between nodes, so KV takes tcp",
+    fix: "remove UCX_CUDA_IPC_ENABLE_MNNVL (UCX tries by default)",
+    quiet_if: "RDMA devices are asked for; no compute domain",
+    source: "UCX cuda_ipc_md.c:56",
+};
+
+fn run(view: &View<'_>, findings: &mut Findings) {
+    let claimed: Vec<&WorkerView<'_>> = view.kv.iter().filter(|w| w.fabric.compute_domain.is_some() && !w.is_mock()).collect();
+    let Some(first) = claimed.first() else { return };
+    let nics = |f: &Fabric<'_>| f.rdma.is_some() || f.efa.is_some();
+    if view.kv.iter().all(|w| nics(&w.fabric)) {
+        // NICs carry KV; the domain is for collectives or a second way.
+        return;
+    }
+    different_domains(view, findings);
+    if first.path.backend == Some(Backend::Libfabric) {
+        return;
+    }
+    for kv in claimed {
+        judge(kv, findings);
+    }
+}
+
+fn judge(kv: &WorkerView<'_>, findings: &mut Findings) {
+    let worker = kv.worker;
+    let role = worker.role.as_str();
+    let Some(claim) = kv.fabric.compute_domain else { return };
+    if let Some(setting) = worker.setting("UCX_CUDA_IPC_ENABLE_MNNVL") {
+        let off = setting.value.literal().is_some_and(|v| matches!(settings::ucx_value::parse_ternary(v), Ok(settings::ucx_value::Ternary::No)));
+        if off && kv.path.may_use_ucx() {
+            findings.push(
+                Finding::warn(NAME, &OPTION_OFF, format!("{role}: UCX_CUDA_IPC_ENABLE_MNNVL is off, so UCX does not use NVLink between nodes"))
+                    .worker(worker)
+                    .at(&setting.place, format!("{role}: off")),
+            );
+            return;
+        }
+    }
+    let excluded = kv.tls.as_ref().is_some_and(|t| !t.mnnvl);
+    if excluded {
+        // What the list leaves is judged with the list.
+        return;
+    }
+    let allocator = match worker.engine {
+        Engine::Vllm | Engine::TokenSpeed | Engine::Unknown => ["--enable-cumem-allocator", "--enable-sleep-mode", "VLLM_KV_CACHE_FABRIC"].iter().find(|n| worker.setting(n).is_some()).copied(),
+        Engine::Sglang => ["SGLANG_MOONCAKE_CUSTOM_MEM_POOL"].iter().find(|n| worker.setting(n).is_some()).copied(),
+        Engine::Trtllm => Some("TensorRT-LLM's own pools"),
+        Engine::Mocker => None,
+    };
+    match allocator {
+        Some(how) => {
+            findings.push(
+                Finding::ok(NAME, format!("a compute domain is claimed and KV memory can be exported ({how})")).worker(worker).at(&claim.place, role),
+            );
+        }
+        None => {
+            let list = worker.setting("UCX_TLS");
+            let mut finding = Finding::warn(
+                NAME,
+                &NO_FABRIC_ALLOCATOR,
+                format!("{role} claims a compute domain, but nothing in the file allocates its KV memory with fabric handles: KV may go over tcp"),
+            )
+            .worker(worker);
+            finding = match list {
+                Some(list) => finding.at(&list.place, format!("{role}: tcp is the silent fallback")).context(&claim.place, "the compute domain"),
+                None => finding.at(&claim.place, format!("{role}: the compute domain")),
+            };
+            findings.push(finding);
+        }
+    }
+}
+
+fn different_domains(view: &View<'_>, findings: &mut Findings) {
+    let first = |role: Role| view.role(role).find_map(|w| w.fabric.compute_domain.map(|c| (w, c)));
+    let (Some((prefill, p)), Some((decode, d))) = (first(Role::Prefill), first(Role::Decode)) else { return };
+    if p.template.is_some() && d.template.is_some() && p.template != d.template {
+        findings.push(
+            Finding::warn(NAME, &DIFFERENT_DOMAINS, "prefill and decode claim channels of different compute domains")
+                .workers([prefill.worker, decode.worker])
+                .at(&p.place, "prefill")
+                .at(&d.place, "decode"),
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! Checks of what a recipe says. `node` applies the same rules to a live environment.
+
+pub(crate) mod efa;
+pub(crate) mod kv_connector;
+pub(crate) mod kv_fabric;
+pub(crate) mod locked_memory;
+pub(crate) mod missing_settings;
+pub(crate) mod mnnvl;
+pub(crate) mod prefill_decode;
+pub(crate) mod setting_names;
+pub(crate) mod setting_values;
+pub(crate) mod settings_in_force;
+pub(crate) mod side_channel;
+pub(crate) mod ucx_net_devices;
+pub(crate) mod ucx_tls;

@@ -1,0 +1,151 @@
+//! Builds results: a check states what it found, about whom, and where it stands.
+
+use std::borrow::Cow;
+
+use model::{CheckResult, Grade, Place, Reason, Role, Source, Status, Subject, Worker};
+
+use crate::check::Cause;
+
+/// Results of a run, in order.
+#[derive(Default)]
+pub struct Findings {
+    results: Vec<CheckResult>,
+    deployment: Option<String>,
+}
+
+impl Findings {
+    pub(crate) fn of(deployment: &str) -> Self {
+        Self { results: Vec::new(), deployment: Some(deployment.to_owned()) }
+    }
+
+    pub(crate) fn into_results(self) -> Vec<CheckResult> {
+        self.results
+    }
+
+    /// Results so far.
+    pub(crate) fn results(&self) -> &[CheckResult] {
+        &self.results
+    }
+
+    /// Adds a result.
+    pub(crate) fn push(&mut self, mut result: Finding) {
+        result.0.subject.deployment.clone_from(&self.deployment);
+        self.results.push(result.0);
+    }
+}
+
+/// A result that is being put together.
+#[must_use]
+pub(crate) struct Finding(CheckResult);
+
+impl Finding {
+    fn new(name: impl Into<Cow<'static, str>>, status: Status, detail: String) -> Self {
+        Self(CheckResult {
+            name: name.into(),
+            status,
+            detail,
+            cause: None,
+            fix: None,
+            reason: None,
+            note: None,
+            grade: Grade::Declared,
+            subject: Subject::default(),
+            sources: Vec::new(),
+            collective: false,
+            required: false,
+        })
+    }
+
+    /// The property holds.
+    pub(crate) fn ok(name: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
+        Self::new(name, Status::Ok, detail.into())
+    }
+
+    /// A failure mode that degrades.
+    pub(crate) fn warn(name: impl Into<Cow<'static, str>>, cause: &'static Cause, detail: impl Into<String>) -> Self {
+        Self::new(name, Status::Warn, detail.into()).caused_by(cause)
+    }
+
+    /// A failure mode that blocks.
+    pub(crate) fn fail(name: impl Into<Cow<'static, str>>, cause: &'static Cause, detail: impl Into<String>) -> Self {
+        Self::new(name, Status::Fail, detail.into()).caused_by(cause)
+    }
+
+    /// Not judged.
+    pub(crate) fn skipped(name: impl Into<Cow<'static, str>>, reason: Reason, detail: impl Into<String>) -> Self {
+        let mut finding = Self::new(name, Status::Skipped, detail.into());
+        finding.0.reason = Some(reason);
+        finding
+    }
+
+    fn caused_by(mut self, cause: &'static Cause) -> Self {
+        self.0.cause = Some(cause.id);
+        self.0.fix = Some(cause.fix.to_owned());
+        self
+    }
+
+    /// A fix that fits better than the cause's general one.
+    pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.0.fix = Some(fix.into());
+        self
+    }
+
+    /// Something worth knowing that changes no verdict.
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
+        self.0.note = Some(note.into());
+        self
+    }
+
+    /// Evidence grade.
+    pub(crate) fn grade(mut self, grade: Grade) -> Self {
+        self.0.grade = grade;
+        self
+    }
+
+    /// It belongs to collective communication, not to KV transfer.
+    pub(crate) fn collective(mut self) -> Self {
+        self.0.collective = true;
+        self
+    }
+
+    /// About one worker.
+    pub(crate) fn worker(mut self, worker: &Worker) -> Self {
+        self.0.subject.roles.push(worker.role);
+        self.0.subject.workers.push(worker.name.clone());
+        self.0.subject.container = Some(worker.container.clone());
+        self
+    }
+
+    /// About several workers: a pair, or all of a deployment.
+    pub(crate) fn workers<'w>(mut self, workers: impl IntoIterator<Item = &'w Worker>) -> Self {
+        for worker in workers {
+            if !self.0.subject.roles.contains(&worker.role) {
+                self.0.subject.roles.push(worker.role);
+            }
+            if !self.0.subject.workers.contains(&worker.name) {
+                self.0.subject.workers.push(worker.name.clone());
+            }
+        }
+        self
+    }
+
+    /// About a role as a whole.
+    pub(crate) fn role(mut self, role: Role) -> Self {
+        if !self.0.subject.roles.contains(&role) {
+            self.0.subject.roles.push(role);
+        }
+        self
+    }
+
+    /// The line that the finding is about.
+    pub(crate) fn at(mut self, place: &Place, label: impl Into<String>) -> Self {
+        self.0.sources.push(Source::primary(place, label));
+        self
+    }
+
+    /// A line that explains it.
+    pub(crate) fn context(mut self, place: &Place, label: impl Into<String>) -> Self {
+        self.0.sources.push(Source::context(place, label));
+        self
+    }
+}

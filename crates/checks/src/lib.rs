@@ -1,0 +1,19 @@
+//! Checks: pure functions from facts to results, one file each, registered in one table.
+//!
+//! A check reads facts, never a file or a clock. It states what it found, about whom, where it stands, and when it
+//! stays quiet; what follows for the whole is worked out in one place ([`judge`]).
+
+mod check;
+mod env;
+mod fabric;
+mod finding;
+mod inputs;
+mod judge;
+mod kv_path;
+mod registry;
+mod view;
+
+pub use check::{Cause, Check};
+pub use inputs::PROBLEMS;
+pub use judge::judge_env;
+pub use registry::{CHECKS, cause, check};

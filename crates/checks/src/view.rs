@@ -1,0 +1,70 @@
+//! A deployment with what follows directly from its facts, worked out once for all checks.
+
+use model::{Deployment, Engine, Partial, Role, Worker};
+use settings::ucx_tls::{self, Build, TlsEffect};
+
+use crate::fabric::{self, Fabric};
+use crate::kv_path::{self, KvPath};
+
+/// One prefill or decode worker.
+pub(crate) struct WorkerView<'f> {
+    pub(crate) worker: &'f Worker,
+    pub(crate) path: KvPath,
+    pub(crate) fabric: Fabric<'f>,
+    /// The effect of a literal UCX_TLS on a build with every transport.
+    pub(crate) tls: Option<TlsEffect>,
+}
+
+/// A deployment.
+pub(crate) struct View<'f> {
+    pub(crate) deployment: &'f Deployment,
+    /// Prefill and decode workers.
+    pub(crate) kv: Vec<WorkerView<'f>>,
+}
+
+impl<'f> View<'f> {
+    pub(crate) fn of(deployment: &'f Deployment) -> Self {
+        let kv = deployment
+            .kv_workers()
+            .map(|worker| WorkerView {
+                worker,
+                path: kv_path::of(worker),
+                fabric: fabric::of(worker, deployment),
+                tls: worker.literal("UCX_TLS").map(|value| ucx_tls::evaluate(Some(value), &Build::everything(), None)),
+            })
+            .collect();
+        Self { deployment, kv }
+    }
+
+    pub(crate) fn role(&self, role: Role) -> impl Iterator<Item = &WorkerView<'f>> {
+        self.kv.iter().filter(move |w| w.worker.role == role)
+    }
+
+    /// Both roles are in the input.
+    pub(crate) fn has_both_roles(&self) -> bool {
+        self.role(Role::Prefill).next().is_some() && self.role(Role::Decode).next().is_some()
+    }
+
+    /// A patch, values or data: judged for what it sets, never for what it leaves out.
+    pub(crate) fn is_part(&self) -> bool {
+        matches!(self.deployment.partial, Some(Partial::Patch | Partial::Data | Partial::Template))
+    }
+
+    /// Any role asks for a fabric.
+    pub(crate) fn asks_for_fabric(&self) -> bool {
+        self.kv.iter().any(|w| w.fabric.any())
+    }
+
+    /// Prefill and decode are kept on one host by something that the input says.
+    pub(crate) fn is_single_host(&self) -> bool {
+        let placed = |role| self.role(role).next().is_some() && self.role(role).all(|w| w.worker.same_host.is_some() && w.worker.nodes <= 1);
+        placed(Role::Prefill) && placed(Role::Decode)
+    }
+}
+
+impl WorkerView<'_> {
+    /// The engine really moves KV cache (a mock engine does not).
+    pub(crate) fn is_mock(&self) -> bool {
+        self.worker.engine == Engine::Mocker
+    }
+}

@@ -1,0 +1,182 @@
+//! Command line arguments. Help, completions and man pages are made from these definitions.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Says from evidence whether KV transfer between prefill and decode workers runs over RDMA or NVLink,
+/// and what to fix first.
+#[derive(Debug, Parser)]
+#[command(name = "check-interconnect", version, max_term_width = 100, after_help = EXIT_CODES, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The exit codes, as every help page lists them.
+pub const EXIT_CODES: &str = "\
+Exit codes, the same for every output format:
+  0    nothing failed
+  1    a check failed (--fail-on moves the line)
+  2    wrong usage or configuration, or a path that does not exist
+  3    inconclusive: required evidence is missing, or part of the input was broken
+  4    nothing to check: no manifest, no pod
+  5    the cluster cannot be reached or refuses access
+  130  interrupted; 143 terminated";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Judge recipes: Kubernetes manifests, before anything is deployed
+    Env(EnvArgs),
+    /// RDMA, GPUDirect, NVLink and limits of this host or of a worker (not in this version)
+    Node(LiveArgs),
+    /// NIXL and UCX in a worker, and a measured transfer (not in this version)
+    Nixl(LiveArgs),
+    /// What a check or a cause means, when it is no problem, and how to fix it
+    Explain(ExplainArgs),
+    /// Transport variables: what they do, and what a value does
+    Vars(VarsArgs),
+    /// Print a completion script
+    Completions {
+        /// The shell to complete for.
+        shell: Shell,
+    },
+    /// Print the manual page (roff)
+    Man {
+        /// Page of one command; the main page without it.
+        command: Option<String>,
+    },
+    /// Print the JSON Schema of the report
+    Schema {
+        /// Which output it describes.
+        #[arg(value_enum, default_value_t = SchemaOf::Json)]
+        of: SchemaOf,
+    },
+}
+
+/// What a schema describes.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum SchemaOf {
+    /// `-o json`
+    Json,
+    /// One line of `-o jsonl`
+    Jsonl,
+}
+
+/// When to color.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// From which readiness on the exit code is 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum FailOnArg {
+    /// A failed check.
+    #[default]
+    Fail,
+    /// Also a warning.
+    Warn,
+    /// Also a deployment that nothing has proven.
+    Unproven,
+    /// Never: 1 and 3 become 0.
+    Never,
+}
+
+/// How results are printed.
+#[derive(Debug, Args)]
+pub struct OutputArgs {
+    /// Format, and a file to write it to; may be given several times: text, short, json, jsonl
+    #[arg(short, long = "output", value_name = "FORMAT[=FILE]")]
+    pub output: Vec<OsString>,
+    /// When to color text
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+    /// From what on to exit with 1
+    #[arg(long, value_enum, default_value_t, value_name = "LEVEL")]
+    pub fail_on: FailOnArg,
+    /// Tell every result in full
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// Arguments of `env`.
+#[derive(Debug, Args)]
+#[command(after_help = ENV_HELP)]
+pub struct EnvArgs {
+    /// Files, directories (searched for .yaml, .yml and .json), or - for standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+const ENV_HELP: &str = "\
+Examples:
+  check-interconnect env deploy.yaml
+  check-interconnect env recipes/ -o short --fail-on warn
+  helm template ./chart | check-interconnect env - -o json
+  check-interconnect env deploy.yaml -o text -o json=report.json
+
+Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 part of the input was
+broken, 4 no manifest. Reads files only.";
+
+/// Arguments of commands that look at something live.
+#[derive(Debug, Args)]
+pub struct LiveArgs {
+    /// Namespace of the pod
+    #[arg(short, long)]
+    pub namespace: Option<String>,
+    /// Pod to look into; this host without it
+    #[arg(long)]
+    pub pod: Option<String>,
+    /// Container of the pod
+    #[arg(short, long)]
+    pub container: Option<String>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Name of a check (env/ucx-tls) or of a cause (ucx-tls-tcp-only); a list of all without it
+    pub name: Option<String>,
+}
+
+/// Arguments of `vars`.
+#[derive(Debug, Args)]
+#[command(after_help = VARS_HELP)]
+pub struct VarsArgs {
+    /// A variable, or a variable with a value; a list of all without it
+    #[arg(value_name = "NAME[=VALUE]")]
+    pub name: Option<String>,
+    /// Judge the unset variable
+    #[arg(long, requires = "name")]
+    pub unset: bool,
+    /// Library build or version to judge for: full-1.23, nixl-1.5.1-wheel, efa-1.23, no-hca-1.23 and
+    /// so on for UCX_TLS; a UCX version for UCX_NET_DEVICES; an NCCL version for NCCL_IB_HCA
+    #[arg(long)]
+    pub build: Option<String>,
+    /// text or json; json where a value is judged for a build
+    #[arg(short, long = "output", value_name = "FORMAT")]
+    pub output: Option<String>,
+}
+
+const VARS_HELP: &str = "\
+Examples:
+  check-interconnect vars UCX_TLS
+  check-interconnect vars UCX_TLS=tcp,cuda_copy
+  check-interconnect vars UCX_TLS=dc,cuda_copy --build nixl-1.5.1-wheel
+  check-interconnect vars UCX_TLS --unset --build full-1.23
+  check-interconnect vars UCX_TLS= (the empty value)";

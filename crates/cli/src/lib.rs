@@ -1,0 +1,109 @@
+//! The command line: reads inputs, runs the checks, writes reports, and says it all with one exit code.
+
+pub mod args;
+mod explain;
+mod live;
+mod output;
+mod sources;
+mod vars;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+use model::Exit;
+use model::exit::{FailOn, exit_of};
+
+use crate::args::{Cli, Command, EnvArgs, FailOnArg, OutputArgs, SchemaOf};
+use crate::output::Outputs;
+
+pub use explain::of_check as check_page;
+
+/// Runs the program with the process's arguments.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code());
+            let _closed_terminal = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    match run(cli) {
+        Ok(code) => code,
+        Err(message) => {
+            complain(&message);
+            ExitCode::from(Exit::Usage.code())
+        }
+    }
+}
+
+fn complain(message: &str) {
+    let _closed_terminal = writeln!(io::stderr(), "check-interconnect: {message}");
+}
+
+fn run(cli: Cli) -> Result<ExitCode, String> {
+    match cli.command {
+        Command::Env(args) => env(&args),
+        Command::Node(args) => finish(&live::not_built("node"), &args.output),
+        Command::Nixl(args) => finish(&live::not_built("nixl"), &args.output),
+        Command::Explain(args) => explain::text(args.name.as_deref()).and_then(|t| print(&t)),
+        Command::Vars(args) => vars::text(&args).and_then(|t| print(&t)),
+        Command::Completions { shell } => print(&completions(shell)),
+        Command::Man { command } => man(command.as_deref()).and_then(|t| print(&t)),
+        Command::Schema { of } => print(&match of {
+            SchemaOf::Json => report::schema_report(),
+            SchemaOf::Jsonl => report::schema_line(),
+        }),
+    }
+}
+
+fn env(args: &EnvArgs) -> Result<ExitCode, String> {
+    // Wrong output arguments are told before anything is read.
+    Outputs::from_args(&args.output)?;
+    let facts = sources::read(&args.paths);
+    let scope = args.paths.iter().map(|p| p.to_string_lossy().into_owned()).collect();
+    finish(&checks::judge_env(&facts, scope), &args.output)
+}
+
+fn finish(report: &model::Report, output: &OutputArgs) -> Result<ExitCode, String> {
+    Outputs::from_args(output)?.write(report)?;
+    let fail_on = match output.fail_on {
+        FailOnArg::Fail => FailOn::Fail,
+        FailOnArg::Warn => FailOn::Warn,
+        FailOnArg::Unproven => FailOn::Unproven,
+        FailOnArg::Never => FailOn::Never,
+    };
+    Ok(ExitCode::from(exit_of(report, fail_on).code()))
+}
+
+fn print(text: &str) -> Result<ExitCode, String> {
+    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write to standard output: {error}")),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// A completion script.
+pub fn completions(shell: clap_complete::Shell) -> String {
+    let mut out = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "check-interconnect", &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// A manual page: of one command, or the main one.
+pub fn man(command: Option<&str>) -> Result<String, String> {
+    let mut root = Cli::command();
+    root.build();
+    let page = match command {
+        None => root.clone(),
+        Some(name) => root
+            .find_subcommand(name)
+            .cloned()
+            .ok_or_else(|| format!("no command is called '{}'; check-interconnect --help lists them", name.escape_debug()))?
+            .name(format!("check-interconnect-{name}")),
+    };
+    let mut out = Vec::new();
+    clap_mangen::Man::new(page).render(&mut out).map_err(|e| e.to_string())?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}

@@ -1,0 +1,37 @@
+//! Commands that look at something running. Until they are built they say so: skipped, never green.
+
+use std::borrow::Cow;
+
+use model::{CheckResult, Coverage, Grade, Readiness, Reason, Report, Status, Subject};
+
+/// The honest report of a command that this version does not have.
+pub fn not_built(command: &'static str) -> Report {
+    let detail = format!("{command} is not part of this version: nothing was looked at");
+    let result = CheckResult {
+        name: Cow::Owned(format!("{command}/not-built")),
+        status: Status::Skipped,
+        detail: detail.clone(),
+        cause: None,
+        fix: Some("judge the recipe with check-interconnect env PATH; look into the worker by hand".to_owned()),
+        reason: Some(Reason::NotBuilt),
+        note: None,
+        grade: Grade::Assumed,
+        subject: Subject::default(),
+        sources: Vec::new(),
+        collective: false,
+        required: true,
+    };
+    Report {
+        command,
+        scope: Vec::new(),
+        deployments: Vec::new(),
+        results: vec![result],
+        coverage: Coverage { facts_missing: 1, ..Coverage::default() },
+        readiness: Readiness::Inconclusive,
+        verdict: detail,
+        next: Vec::new(),
+        missing_path: false,
+        broken_input: false,
+        nothing_to_check: false,
+    }
+}

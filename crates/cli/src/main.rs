@@ -1,0 +1,7 @@
+//! `check-interconnect`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -1,0 +1,266 @@
+//! Reads what `env` is given: files, directories, standard input. Whatever cannot be read becomes a problem of
+//! its own and never stops the others.
+
+use std::fs::{self, File, FileType};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use model::{Facts, Input, InputProblem, Outcome};
+use recipe::FileDraft;
+use walkdir::WalkDir;
+
+/// Larger inputs are no manifests.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Files above this are read one at a time, so that memory follows the largest file and not the number of cores.
+const LARGE: u64 = 4 * 1024 * 1024;
+
+/// What became of one path.
+enum Read {
+    Draft(FileDraft),
+    Problem(Arc<str>, InputProblem),
+}
+
+/// One thing to read.
+enum Work {
+    Stdin,
+    File(PathBuf),
+    Problem(Arc<str>, InputProblem),
+}
+
+/// Reads all paths into facts, in the order given; directories in the order of their names.
+pub fn read(paths: &[PathBuf]) -> Facts {
+    let mut work = Vec::new();
+    for path in paths {
+        plan(path, &mut work);
+    }
+    let mut drafts = Vec::new();
+    let mut problems = Vec::new();
+    for read in read_all(&work) {
+        match read {
+            Read::Draft(draft) => drafts.push(draft),
+            Read::Problem(path, problem) => problems.push(Input { path, documents: 0, problems: vec![problem] }),
+        }
+    }
+    let mut facts = recipe::assemble(drafts);
+    facts.inputs.extend(problems);
+    facts
+}
+
+fn shown(path: &Path) -> Arc<str> {
+    path.to_string_lossy().into()
+}
+
+fn problem(cause: &'static str, detail: impl Into<String>, fix: &str, outcome: Outcome) -> InputProblem {
+    InputProblem { cause, detail: detail.into(), fix: fix.to_owned(), position: None, outcome }
+}
+
+/// Decides what there is to read under a path.
+fn plan(path: &Path, work: &mut Vec<Work>) {
+    if path == Path::new("-") {
+        work.push(Work::Stdin);
+        return;
+    }
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => directory(path, work),
+        Ok(meta) if meta.is_file() || is_open_pipe(path) => work.push(Work::File(path.to_owned())),
+        Ok(meta) => work.push(Work::Problem(shown(path), not_a_file(meta.file_type()))),
+        Err(error) => work.push(Work::Problem(shown(path), unreachable_path(path, &error))),
+    }
+}
+
+/// `<(command)` gives a pipe that is open already; any other FIFO could wait for a writer for ever.
+fn is_open_pipe(path: &Path) -> bool {
+    path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") || path == Path::new("/dev/stdin")
+}
+
+fn not_a_file(kind: FileType) -> InputProblem {
+    let what = what_kind(kind);
+    problem("input-not-a-file", format!("{what}, not a file or directory"), "to read a stream, pipe it: command | check-interconnect env -", Outcome::Broken)
+}
+
+#[cfg(unix)]
+fn what_kind(kind: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt as _;
+    if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
+#[cfg(not(unix))]
+fn what_kind(_kind: FileType) -> &'static str {
+    "something else"
+}
+
+fn unreachable_path(path: &Path, error: &io::Error) -> InputProblem {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
+    match error.kind() {
+        io::ErrorKind::NotFound if is_link => problem("input-link-loop", "a symbolic link to nothing", "correct or remove the link", Outcome::Broken),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => problem("input-missing", "no such file or directory", "check the path", Outcome::Missing),
+        io::ErrorKind::PermissionDenied => {
+            problem("input-unreadable", "permission denied", "check its permissions, or pipe its content: check-interconnect env - < FILE", Outcome::Broken)
+        }
+        _ if is_link => problem("input-link-loop", format!("a symbolic link that cannot be followed: {}", reason(error)), "correct or remove the link", Outcome::Broken),
+        _ => problem("input-unreadable", reason(error), "check the path", Outcome::Broken),
+    }
+}
+
+/// The system's words without Rust's "(os error N)".
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" (os error").map_or(text.clone(), |(head, _)| head.to_owned()).to_ascii_lowercase()
+}
+
+fn directory(root: &Path, work: &mut Vec<Work>) {
+    let mut found = false;
+    let walk = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter().filter_entry(|e| e.depth() == 0 || !(e.file_type().is_dir() && is_hidden(e.file_name())));
+    for entry in walk {
+        match entry {
+            Ok(entry) if entry.file_type().is_dir() => {}
+            Ok(entry) if !is_manifest_name(entry.path()) => {}
+            Ok(entry) if entry.file_type().is_file() => {
+                found = true;
+                work.push(Work::File(entry.into_path()));
+            }
+            Ok(entry) => {
+                found = true;
+                work.push(Work::Problem(shown(entry.path()), not_a_file(entry.file_type())));
+            }
+            Err(error) => {
+                let path = error.path().unwrap_or(root).to_owned();
+                if error.loop_ancestor().is_some() {
+                    // What the link leads back to is read where it stands.
+                    work.push(Work::Problem(
+                        shown(&path),
+                        problem("input-link-loop", "a symbolic link back to a directory above it; not followed", "nothing is lost; remove the link to silence this", Outcome::Noted),
+                    ));
+                } else if let Some(io_error) = error.io_error() {
+                    let link_to_data = !is_manifest_name(&path) && path.extension().is_some();
+                    if !link_to_data {
+                        work.push(Work::Problem(shown(&path), unreachable_in_directory(&path, io_error)));
+                    }
+                }
+            }
+        }
+    }
+    if !found {
+        work.push(Work::Problem(
+            shown(root),
+            problem("input-no-manifest", "no .yaml, .yml or .json file in this directory", "give a directory with manifests, or name the files", Outcome::Empty),
+        ));
+    }
+}
+
+/// Inside a directory nobody named the path, so its absence is no usage error.
+fn unreachable_in_directory(path: &Path, error: &io::Error) -> InputProblem {
+    let mut problem = unreachable_path(path, error);
+    if problem.outcome == Outcome::Missing {
+        problem.outcome = Outcome::Broken;
+    }
+    problem
+}
+
+fn is_hidden(name: &std::ffi::OsStr) -> bool {
+    name.to_string_lossy().starts_with('.')
+}
+
+fn is_manifest_name(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("yaml") || e.eq_ignore_ascii_case("yml") || e.eq_ignore_ascii_case("json"))
+}
+
+/// Reads everything, on all cores where there is more than one file.
+fn read_all(work: &[Work]) -> Vec<Read> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(work.len());
+    if threads < 2 {
+        return work.iter().map(|w| one(w, None)).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let large = Mutex::new(());
+    let mut done: Vec<(usize, Read)> = std::thread::scope(|scope| {
+        let run = || {
+            let mut mine = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = work.get(index) else { return mine };
+                mine.push((index, one(item, Some(&large))));
+            }
+        };
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        let mut all = run();
+        for other in others {
+            if let Ok(part) = other.join() {
+                all.extend(part);
+            }
+        }
+        all
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, read)| read).collect()
+}
+
+fn one(work: &Work, large: Option<&Mutex<()>>) -> Read {
+    match work {
+        Work::Problem(path, problem) => Read::Problem(Arc::clone(path), problem.clone()),
+        Work::Stdin => text("-".into(), bytes(&mut io::stdin().lock(), 0)),
+        Work::File(path) => {
+            let name = shown(path);
+            let file = match File::open(path) {
+                Ok(file) => file,
+                Err(error) => return Read::Problem(name, unreachable_path(path, &error)),
+            };
+            let size = file.metadata().map_or(0, |m| m.len());
+            let guard = large.filter(|_| size > LARGE).map(Mutex::lock);
+            let mut file = file;
+            let read = text(name, bytes(&mut file, size));
+            drop(guard);
+            read
+        }
+    }
+}
+
+fn bytes(source: &mut dyn io::Read, size: u64) -> Result<Vec<u8>, InputProblem> {
+    let too_large = || {
+        problem(
+            "input-too-large",
+            format!("larger than {} MiB; a manifest was expected", MAX_BYTES / 1024 / 1024),
+            "give the manifest, not a data file",
+            Outcome::Broken,
+        )
+    };
+    if size > MAX_BYTES {
+        return Err(too_large());
+    }
+    let mut buffer = Vec::with_capacity(usize::try_from(size).unwrap_or(0).saturating_add(1));
+    match source.take(MAX_BYTES + 1).read_to_end(&mut buffer) {
+        Ok(_) if buffer.len() as u64 > MAX_BYTES => Err(too_large()),
+        Ok(_) => Ok(buffer),
+        Err(error) => Err(problem("input-unreadable", reason(&error), "check that it is a readable file", Outcome::Broken)),
+    }
+}
+
+fn text(path: Arc<str>, bytes: Result<Vec<u8>, InputProblem>) -> Read {
+    let bytes = match bytes {
+        Ok(bytes) => bytes,
+        Err(problem) => return Read::Problem(path, problem),
+    };
+    let encoding = |what: &str, fix: &str| problem("input-not-utf8", format!("{what}; UTF-8 text was expected"), fix, Outcome::Broken);
+    if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
+        return Read::Problem(path, encoding("UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8 FILE"));
+    }
+    if bytes.contains(&0) {
+        return Read::Problem(path, encoding("binary data (it has NUL bytes)", "give a manifest"));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Read::Draft(recipe::read(&path, &text)),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            Read::Problem(path, encoding(&format!("byte {at} is not UTF-8"), "convert it to UTF-8, or leave it out"))
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What is judged together: the workers of one deployment, and what surrounds them in the input.
+
+use crate::input::Input;
+use crate::place::Place;
+use crate::setting::Setting;
+use crate::worker::{Role, Worker};
+
+/// Why a deployment's text is not all there is to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Partial {
+    /// A patch or overlay: it changes objects that are elsewhere.
+    Patch,
+    /// Values for a chart.
+    Values,
+    /// A template that is not YAML until it is rendered.
+    Template,
+    /// Provider data that other tools turn into manifests.
+    Data,
+}
+
+impl Partial {
+    /// How a report names it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Patch => "patch",
+            Self::Values => "chart values",
+            Self::Template => "template",
+            Self::Data => "provider data",
+        }
+    }
+}
+
+/// A ComputeDomain (multi-node NVLink) in the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComputeDomain {
+    /// Its name.
+    pub name: String,
+    /// The ResourceClaimTemplate that it makes.
+    pub template: Option<String>,
+    /// `numNodes`, where written.
+    pub nodes: Option<u64>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A ResourceClaimTemplate or ResourceClaim in the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimTemplate {
+    /// Its name.
+    pub name: String,
+    /// Device classes that it asks for.
+    pub devices: Vec<String>,
+}
+
+/// Workers that are judged together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deployment {
+    /// Name for people: the graph's or the workloads' name.
+    pub name: String,
+    /// Kubernetes namespace, where written.
+    pub namespace: Option<String>,
+    /// Kind of its main object.
+    pub kind: String,
+    /// Files that it was read from.
+    pub files: Vec<std::sync::Arc<str>>,
+    /// Its workers, frontends and jobs included.
+    pub workers: Vec<Worker>,
+    /// Set where the text is only a part.
+    pub partial: Option<Partial>,
+    /// ComputeDomains of the same files.
+    pub compute_domains: Vec<ComputeDomain>,
+    /// ResourceClaimTemplates and ResourceClaims of the same files.
+    pub claim_templates: Vec<ClaimTemplate>,
+    /// Transport settings that belong to no worker: patches and data that apply to several.
+    pub loose: Vec<Setting>,
+}
+
+impl Deployment {
+    /// Workers of one role.
+    pub fn role(&self, role: Role) -> impl Iterator<Item = &Worker> {
+        self.workers.iter().filter(move |w| w.role == role)
+    }
+
+    /// Prefill and decode workers.
+    pub fn kv_workers(&self) -> impl Iterator<Item = &Worker> {
+        self.workers.iter().filter(|w| w.role.moves_kv())
+    }
+
+    /// Whether anything here moves KV cache between workers.
+    pub fn is_disaggregated(&self) -> bool {
+        self.kv_workers().next().is_some()
+    }
+}
+
+/// Everything that a run gathered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// What is judged, in input order.
+    pub deployments: Vec<Deployment>,
+    /// Every input and what became of it.
+    pub inputs: Vec<Input>,
+}

@@ -1,0 +1,26 @@
+//! The words of the project as types: what is observed (facts), what is said about it (results),
+//! and what follows from that (readiness, verdict, exit code).
+//!
+//! Nothing in this crate reads a file, a clock or a socket, so that everything built on it can be
+//! replayed, fuzzed and tested with plain values.
+
+pub mod coverage;
+pub mod deployment;
+pub mod exit;
+pub mod input;
+pub mod place;
+pub mod report_v1;
+pub mod result;
+pub mod setting;
+pub mod verdict;
+pub mod worker;
+
+pub use coverage::Coverage;
+pub use deployment::{ClaimTemplate, ComputeDomain, Deployment, Facts, Partial};
+pub use exit::{Exit, FailOn};
+pub use input::{Input, InputProblem, Outcome};
+pub use place::Place;
+pub use result::{CheckResult, Grade, Reason, Source, Status, Subject};
+pub use setting::{Form, Setting, Value};
+pub use verdict::{NextStep, Readiness, Report};
+pub use worker::{Accelerator, Claim, Engine, Located, Resource, Role, Worker};

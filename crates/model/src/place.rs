@@ -1,0 +1,28 @@
+//! Where something was written.
+
+use std::sync::Arc;
+
+/// One line of an input, with the part of it that matters.
+///
+/// `text` is safe to print as far as secrets go: whatever is not known to be a transport setting was
+/// blanked when the place was made. It can still hold control characters; renderers escape them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The path as the user gave it, or `-` for standard input.
+    pub file: Arc<str>,
+    /// 1-based line.
+    pub line: u32,
+    /// 1-based column, in characters, of the first marked character of the original line.
+    pub column: u32,
+    /// The line, blanked where it holds anything else than what is marked.
+    pub text: Arc<str>,
+    /// Byte range in `text` to underline.
+    pub mark: (u32, u32),
+}
+
+impl Place {
+    /// `file:line:column`, the form that editors and terminals turn into links.
+    pub fn position(&self) -> String {
+        format!("{}:{}:{}", self.file, self.line, self.column)
+    }
+}

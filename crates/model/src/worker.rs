@@ -1,0 +1,228 @@
+//! One kind of pod of a deployment: its role, engine, settings and what it asks the cluster for.
+
+use crate::place::Place;
+use crate::setting::{Setting, Value};
+
+/// What a worker does in a disaggregated deployment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// Computes the KV cache.
+    Prefill,
+    /// Fetches the KV cache and generates tokens.
+    Decode,
+    /// Does both; nothing is transferred.
+    Aggregated,
+    /// Encodes images or audio for another worker.
+    Encode,
+    /// Routes requests; holds no KV cache.
+    Frontend,
+    /// Anything else: planners, stores, jobs.
+    Other,
+}
+
+impl Role {
+    /// The field's word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Prefill => "prefill",
+            Self::Decode => "decode",
+            Self::Aggregated => "aggregated",
+            Self::Encode => "encode",
+            Self::Frontend => "frontend",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether this role sends or receives KV cache.
+    pub fn moves_kv(self) -> bool {
+        matches!(self, Self::Prefill | Self::Decode)
+    }
+}
+
+/// The inference engine inside a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Engine {
+    /// vLLM, plain or under Dynamo.
+    Vllm,
+    /// SGLang.
+    Sglang,
+    /// TensorRT-LLM.
+    Trtllm,
+    /// TokenSpeed.
+    TokenSpeed,
+    /// Dynamo's mock engine: it moves no KV cache.
+    Mocker,
+    /// Nothing in the input tells.
+    Unknown,
+}
+
+impl Engine {
+    /// The name that its users write.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Vllm => "vLLM",
+            Self::Sglang => "SGLang",
+            Self::Trtllm => "TensorRT-LLM",
+            Self::TokenSpeed => "TokenSpeed",
+            Self::Mocker => "mocker",
+            Self::Unknown => "unknown engine",
+        }
+    }
+}
+
+/// The kind of accelerator that a worker asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Accelerator {
+    /// NVIDIA GPUs.
+    Nvidia,
+    /// AMD GPUs (ROCm).
+    Amd,
+    /// Intel GPUs (XPU).
+    IntelXpu,
+    /// Intel Gaudi.
+    Gaudi,
+    /// Huawei Ascend NPUs.
+    Ascend,
+    /// Google TPUs.
+    Tpu,
+    /// AWS Neuron.
+    Neuron,
+}
+
+impl Accelerator {
+    /// Its vendor's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Nvidia => "NVIDIA GPU",
+            Self::Amd => "AMD GPU",
+            Self::IntelXpu => "Intel XPU",
+            Self::Gaudi => "Intel Gaudi",
+            Self::Ascend => "Ascend NPU",
+            Self::Tpu => "TPU",
+            Self::Neuron => "AWS Neuron",
+        }
+    }
+}
+
+/// A value together with where it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// An extended resource in limits or requests, such as `rdma/ib: 4`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its name.
+    pub name: String,
+    /// The quantity as written.
+    pub quantity: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl Resource {
+    /// The quantity as a count; `None` where it is not a plain number.
+    pub fn count(&self) -> Option<u64> {
+        self.quantity.trim().parse().ok()
+    }
+
+    /// A quantity of zero asks for nothing (frontends and GKE's Warden use it on purpose).
+    pub fn is_requested(&self) -> bool {
+        self.count() != Some(0)
+    }
+}
+
+/// A claim on a device by dynamic resource allocation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The name that containers refer to.
+    pub name: String,
+    /// The ResourceClaimTemplate or ResourceClaim behind it.
+    pub template: Option<String>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// Everything known of one container that runs, or may run, an engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worker {
+    /// Component, service or workload name.
+    pub name: String,
+    /// Container name.
+    pub container: String,
+    /// Kind of the object that it comes from.
+    pub kind: String,
+    /// Its role.
+    pub role: Role,
+    /// What shows the role; `None` where it is only a convention.
+    pub role_place: Option<Place>,
+    /// Where the worker is declared.
+    pub place: Place,
+    /// Its engine.
+    pub engine: Engine,
+    /// Container image.
+    pub image: Option<Located<String>>,
+    /// Every transport setting that is in force, engine flags included.
+    pub settings: Vec<Setting>,
+    /// Settings that a later or more specific one replaces.
+    pub overridden: Vec<Setting>,
+    /// Names that look like transport variables and that nothing reads; their values are not kept.
+    pub unknown_names: Vec<Located<String>>,
+    /// Extended resources asked for.
+    pub resources: Vec<Resource>,
+    /// Accelerators per pod; `None` where the number is not written.
+    pub accelerators: Option<u64>,
+    /// Their kind.
+    pub accelerator: Option<Accelerator>,
+    /// DRA claims of this container.
+    pub claims: Vec<Claim>,
+    /// `securityContext.privileged`.
+    pub privileged: bool,
+    /// Added capabilities, without the `CAP_` prefix.
+    pub capabilities: Vec<Located<String>>,
+    /// `securityContext.runAsUser` of the container, else of the pod.
+    pub run_as_user: Option<Located<i64>>,
+    /// `hostNetwork`.
+    pub host_network: bool,
+    /// `hostIPC`.
+    pub host_ipc: bool,
+    /// `hostPID`.
+    pub host_pid: bool,
+    /// Host paths mounted into the pod that matter here, such as `/dev/infiniband`.
+    pub host_paths: Vec<Located<String>>,
+    /// Pod annotations that attach networks.
+    pub annotations: Vec<(String, Place)>,
+    /// Nodes per replica (multinode workers), at least 1.
+    pub nodes: u64,
+    /// Replicas, where written.
+    pub replicas: Option<u64>,
+    /// The start command was found and read.
+    pub has_command: bool,
+    /// The start command begins something that no rule knows (an image's own entry point, a sourced file):
+    /// why settings that are not here may still exist.
+    pub opaque: Vec<String>,
+    /// The pod spec asks the scheduler to keep both roles on one host, or says single node.
+    pub same_host: Option<Located<String>>,
+}
+
+impl Worker {
+    /// The setting of that name which is in force.
+    pub fn setting(&self, name: &str) -> Option<&Setting> {
+        self.settings.iter().find(|s| s.name == name)
+    }
+
+    /// The literal value of a setting.
+    pub fn literal(&self, name: &str) -> Option<&str> {
+        self.setting(name).and_then(|s| s.value.literal())
+    }
+
+    /// Whether a setting exists, but only the running pod knows its value.
+    pub fn is_dynamic(&self, name: &str) -> bool {
+        self.setting(name)
+            .is_some_and(|s| matches!(s.value, Value::Dynamic(_)))
+    }
+}

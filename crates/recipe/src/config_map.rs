@@ -1,0 +1,111 @@
+//! ConfigMaps: values that variables refer to, and engine configuration files.
+
+use model::Form;
+use yaml::{Kind, Limits, Node};
+
+use crate::draft::{ConfigEntry, ConfigMapDraft, FlagDraft};
+use crate::engine;
+use crate::json_keys;
+use crate::place::Text;
+
+/// A value longer than this is a script or a data file, not a variable.
+const MAX_VALUE: usize = 16 * 1024;
+
+/// Words without which a text is no engine configuration that decides a KV path.
+const CONFIG_WORDS: [&str; 6] =
+    ["cache_transceiver_config", "disaggregation", "kv-transfer-config", "kv_transfer_config", "tensor_parallel_size", "tensor-parallel-size"];
+
+/// Reads a ConfigMap.
+pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraft {
+    let mut entries = Vec::new();
+    if let Some(data) = root.get("data") {
+        for (key, value) in data.entries() {
+            let (Some(key), Some(content)) = (key.text(), value.text()) else { continue };
+            let config = config(text, value, content);
+            let short = content.len() <= MAX_VALUE;
+            entries.push(ConfigEntry {
+                key: key.to_owned(),
+                value: if short { content.to_owned() } else { String::new() },
+                place: text.node(value, crate::allow::is_shown(key)),
+                json: if short { json_keys::places(text, &value.span()) } else { Vec::new() },
+                is_config: config.is_some(),
+                config: config.unwrap_or_default(),
+            });
+        }
+    }
+    ConfigMapDraft { name: name.to_owned(), entries }
+}
+
+/// Keys of an engine's configuration in a scalar's text; `None` where it is not one.
+fn config(text: &Text<'_>, outer: Node<'_>, content: &str) -> Option<Vec<FlagDraft>> {
+    if !CONFIG_WORDS.iter().any(|w| content.contains(w)) {
+        return None;
+    }
+    let stream = yaml::parse(content, &Limits::default());
+    let document = stream.documents.first()?;
+    let root = document.root();
+    if root.kind() != Kind::Mapping {
+        return None;
+    }
+    let mut flags = Vec::new();
+    keys(text, outer, root, &mut flags);
+    Some(flags)
+}
+
+/// Known keys of a configuration mapping.
+pub(crate) fn keys(text: &Text<'_>, outer: Node<'_>, root: Node<'_>, flags: &mut Vec<FlagDraft>) {
+    let mut push = |name: String, node: Node<'_>, json: bool| {
+        let span = node.span();
+        let range = span.start as usize..span.end as usize;
+        let located = outer.locate(range.clone());
+        flags.push(FlagDraft {
+            name,
+            value: Some(if node.is_scalar() { node.raw().into_owned() } else { node_as_json(node, 0) }),
+            expands: false,
+            place: text.within(outer, range, !json),
+            json: if json { json_keys::places(text, &located) } else { Vec::new() },
+            form: Form::EngineConfig,
+        });
+    };
+    for (key, value) in root.entries() {
+        let Some(name) = key.text() else { continue };
+        if name == "cache_transceiver_config" {
+            if value.is_mapping() {
+                for (key, value) in value.entries() {
+                    if let Some(key) = key.text().filter(|k| matches!(*k, "backend" | "max_tokens_in_buffer" | "kv_transfer_timeout_ms")) {
+                        push(format!("cache_transceiver_config.{key}"), value, false);
+                    }
+                }
+            }
+            continue;
+        }
+        if let Some((flag, _)) = engine::known_flag(&format!("--{name}")) {
+            let json = flag == "--kv-transfer-config";
+            if value.is_scalar() || json {
+                push(flag.to_owned(), value, json);
+            }
+        }
+    }
+}
+
+/// A small mapping as JSON, so that a structured value reads like the flag's.
+fn node_as_json(node: Node<'_>, depth: u32) -> String {
+    if depth > 8 {
+        return "null".to_owned();
+    }
+    match node.kind() {
+        Kind::Mapping => {
+            let inner: Vec<String> = node
+                .entries()
+                .map(|(k, v)| format!("{}:{}", serde_json::Value::from(k.raw().into_owned()), node_as_json(v, depth + 1)))
+                .collect();
+            format!("{{{}}}", inner.join(","))
+        }
+        Kind::Sequence => {
+            let inner: Vec<String> = node.items().map(|v| node_as_json(v, depth + 1)).collect();
+            format!("[{}]", inner.join(","))
+        }
+        Kind::Scalar => serde_json::Value::from(node.raw().into_owned()).to_string(),
+        Kind::Null => "null".to_owned(),
+    }
+}

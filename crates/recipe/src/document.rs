@@ -1,0 +1,228 @@
+//! One YAML document: which object it is, and who reads it.
+
+use std::sync::Arc;
+
+use model::{ClaimTemplate, ComputeDomain, InputProblem, Outcome, Partial};
+use yaml::{ErrorKind, Limits, Node, Parsed, SyntaxError};
+
+use crate::config_map;
+use crate::draft::{FileDraft, ObjectDraft};
+use crate::dynamo;
+use crate::generic;
+use crate::place::Text;
+use crate::pods::Scope;
+
+/// Lists inside lists deeper than this are hostile.
+const MAX_LIST_DEPTH: u32 = 8;
+
+/// Kinds that never hold a worker, whatever is inside.
+const NO_WORKERS: [&str; 12] = [
+    "Secret",
+    "Service",
+    "ServiceAccount",
+    "Namespace",
+    "PersistentVolumeClaim",
+    "PersistentVolume",
+    "Role",
+    "RoleBinding",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "NetworkPolicy",
+];
+
+/// Reads one input text. Never fails as a whole: problems are part of the result.
+pub fn read(path: &str, source: &str) -> FileDraft {
+    let path: Arc<str> = path.into();
+    let text = Text::new(Arc::clone(&path), source);
+    let mut file = FileDraft {
+        path,
+        documents: 0,
+        objects: Vec::new(),
+        containers: Vec::new(),
+        config_maps: Vec::new(),
+        compute_domains: Vec::new(),
+        claim_templates: Vec::new(),
+        problems: Vec::new(),
+    };
+    let mut errors = Vec::new();
+    yaml::parse_each(source, &Limits::default(), &mut |parsed| match parsed {
+        Parsed::Document(document) => {
+            file.documents += 1;
+            for duplicate in document.duplicate_keys().iter().take(3) {
+                file.problems.push(duplicate_key(&text, &duplicate.key));
+            }
+            for alias in document.unresolved_aliases().iter().take(3) {
+                file.problems.push(alias_problem(&text, &alias.span, "an alias to an anchor that is not defined before it"));
+            }
+            for alias in document.recursive_aliases().iter().take(3) {
+                file.problems.push(alias_problem(&text, &alias.span, "an alias inside the very node that it refers to"));
+            }
+            object(&text, document.root(), &mut file, 0);
+        }
+        // What comes before the error would be judged as if the rest did not exist.
+        Parsed::Broken { error, .. } => errors.push(error),
+    });
+    // Once a template language is in sight, its braces explain every later error.
+    let template = errors.iter().any(|e| is_template(source, e));
+    for error in errors {
+        file.problems.push(syntax_problem(&error, template));
+        if template {
+            break;
+        }
+    }
+    if file.documents == 0 && file.problems.is_empty() {
+        file.problems.push(InputProblem {
+            cause: "input-empty",
+            detail: "no document in it; a Kubernetes manifest was expected".into(),
+            fix: "give a manifest".into(),
+            position: None,
+            outcome: Outcome::Empty,
+        });
+    }
+    file
+}
+
+fn object<'d>(text: &Text<'_>, root: Node<'d>, file: &mut FileDraft, depth: u32) {
+    if root.is_null() {
+        return;
+    }
+    if !root.is_mapping() {
+        if root.is_sequence() && root.items().all(|i| i.get("op").is_some() && i.get("path").is_some()) && root.items().next().is_some() {
+            // A JSON6902 patch: it belongs to the kustomization that names it.
+            file.objects.push(ObjectDraft { kind: "JSON patch".into(), name: String::new(), namespace: None, partial: Some(Partial::Patch) });
+            return;
+        }
+        let (line, column) = text.line_column(root.span().start);
+        let got = if root.is_sequence() { "a list" } else { "a single value" };
+        file.problems.push(InputProblem {
+            cause: "input-not-a-manifest",
+            detail: format!("the document is {got}; a manifest is a mapping with kind, metadata and spec"),
+            fix: "give a Kubernetes manifest, or leave this file out".into(),
+            position: Some((line, column)),
+            outcome: Outcome::Empty,
+        });
+        return;
+    }
+    let kind = root.get("kind").and_then(Node::text).unwrap_or_default().to_owned();
+    if let Some(items) = root.get("items").filter(|i| i.is_sequence() && (kind.is_empty() || kind.ends_with("List"))) {
+        if depth < MAX_LIST_DEPTH {
+            for item in items.items() {
+                object(text, item, file, depth + 1);
+            }
+        }
+        return;
+    }
+    let name = root.get_path(&["metadata", "name"]).or_else(|| root.get_path(&["metadata", "generateName"])).and_then(Node::text).unwrap_or_default();
+    let namespace = root.get_path(&["metadata", "namespace"]).and_then(Node::text).map(str::to_owned);
+    let partial = match kind.as_str() {
+        "" => Some(Partial::Data),
+        "Kustomization" | "Component" => Some(Partial::Patch),
+        _ => None,
+    };
+    file.objects.push(ObjectDraft { kind: kind.clone(), name: name.to_owned(), namespace: namespace.clone(), partial });
+    let scope = Scope {
+        object: name.to_owned(),
+        kind: kind.clone(),
+        namespace,
+        object_index: u32::try_from(file.objects.len() - 1).unwrap_or(u32::MAX),
+        ..Scope::default()
+    };
+    match kind.as_str() {
+        "DynamoGraphDeployment" => dynamo::graph(text, root, &scope, file),
+        "DynamoComponentDeployment" => dynamo::component_deployment(text, root, &scope, file),
+        "ConfigMap" => file.config_maps.push(config_map::read(text, root, name)),
+        "ComputeDomain" => file.compute_domains.push(compute_domain(text, root, name)),
+        "ResourceClaimTemplate" | "ResourceClaim" => file.claim_templates.push(claim_template(root, name)),
+        "Kustomization" | "Component" | "" => {}
+        kind if NO_WORKERS.contains(&kind) => {}
+        _ => generic::read(text, root, &scope, file),
+    }
+}
+
+fn compute_domain(text: &Text<'_>, root: Node<'_>, name: &str) -> ComputeDomain {
+    ComputeDomain {
+        name: name.to_owned(),
+        template: root.get_path(&["spec", "channel", "resourceClaimTemplate", "name"]).and_then(Node::text).map(str::to_owned),
+        nodes: root.get_path(&["spec", "numNodes"]).and_then(Node::as_i64).and_then(|n| u64::try_from(n).ok()),
+        place: text.node(root.get_path(&["metadata", "name"]).unwrap_or(root), true),
+    }
+}
+
+fn claim_template(root: Node<'_>, name: &str) -> ClaimTemplate {
+    let mut devices = Vec::new();
+    for path in [&["spec", "spec", "devices", "requests"][..], &["spec", "devices", "requests"][..]] {
+        let Some(requests) = root.get_path(path) else { continue };
+        for request in requests.items() {
+            let class = request.get("deviceClassName").or_else(|| request.get_path(&["exactly", "deviceClassName"]));
+            devices.extend(class.and_then(Node::text).map(str::to_owned));
+        }
+    }
+    ClaimTemplate { name: name.to_owned(), devices }
+}
+
+fn duplicate_key(text: &Text<'_>, key: &std::ops::Range<u32>) -> InputProblem {
+    let position = text.line_column(key.start);
+    InputProblem {
+        cause: "input-duplicate-key",
+        detail: format!("line {} repeats a key of its mapping; Kubernetes keeps the last one", position.0),
+        fix: "remove one of the two".into(),
+        position: Some(position),
+        outcome: Outcome::Noted,
+    }
+}
+
+fn alias_problem(text: &Text<'_>, span: &std::ops::Range<u32>, what: &str) -> InputProblem {
+    let position = text.line_column(span.start);
+    InputProblem {
+        cause: "input-broken-alias",
+        detail: format!("line {} has {what}", position.0),
+        fix: "define the anchor first (&name), or write the value out".into(),
+        position: Some(position),
+        outcome: Outcome::Broken,
+    }
+}
+
+/// Whether an error stands where a template language was left in.
+fn is_template(source: &str, error: &SyntaxError) -> bool {
+    if !(source.contains("{{") || source.contains("{%")) {
+        return false;
+    }
+    // The braces must stand outside quotes on some line up to the error: JSON in a string has them too.
+    source.lines().take(error.line as usize).any(|line| {
+        let line = line.trim_start();
+        ["{{", "{%"].iter().any(|open| {
+            line.find(open).is_some_and(|at| {
+                let before = line.get(..at).unwrap_or_default();
+                !before.starts_with('#') && before.matches('"').count() % 2 == 0 && before.matches('\'').count() % 2 == 0
+            })
+        })
+    })
+}
+
+fn syntax_problem(error: &SyntaxError, template: bool) -> InputProblem {
+    let position = Some((error.line, error.column));
+    if template {
+        return InputProblem {
+            cause: "input-template",
+            detail: "a template, not YAML until it is rendered".into(),
+            fix: "render it first (helm template, or the tool that owns it) and give the result".into(),
+            position,
+            outcome: Outcome::Skipped,
+        };
+    }
+    let fix = match error.kind {
+        ErrorKind::Tab => "indent with spaces",
+        ErrorKind::UnclosedQuote => "close the quote",
+        ErrorKind::TooDeep | ErrorKind::TooManyNodes => "check that this is a manifest and not generated data",
+        _ => "correct the line; other documents of the file are still judged",
+    };
+    InputProblem {
+        cause: "input-broken-yaml",
+        detail: format!("line {}, column {}: {}", error.line, error.column, error.message),
+        fix: fix.into(),
+        position,
+        outcome: Outcome::Broken,
+    }
+}
+

@@ -1,0 +1,178 @@
+//! What one document says of one container, before references into other documents are resolved.
+
+use std::sync::Arc;
+
+use model::{Accelerator, Claim, ComputeDomain, Engine, Form, InputProblem, Located, Place, Resource, Role};
+
+/// The value of a variable as the document gives it.
+#[derive(Debug, Clone)]
+pub(crate) enum EnvValue {
+    /// Written out. Kept for variables outside the catalogue too, since flags may refer to them; only what
+    /// a flag of ours takes from it ever leaves this crate.
+    Literal(String),
+    /// `configMapKeyRef`.
+    ConfigMapKey {
+        /// ConfigMap name.
+        map: String,
+        /// Its key.
+        key: String,
+    },
+    /// Text with shell expansions in it.
+    Shell(String),
+    /// Only the running pod knows; the text says why.
+    Dynamic(String),
+    /// Removed again by `unset`.
+    Unset,
+}
+
+/// One variable.
+#[derive(Debug, Clone)]
+pub(crate) struct EnvDraft {
+    pub(crate) name: String,
+    pub(crate) value: EnvValue,
+    pub(crate) form: Form,
+    pub(crate) place: Place,
+    /// Places of known keys inside a JSON value.
+    pub(crate) json: Vec<(&'static str, Place)>,
+}
+
+/// `envFrom`.
+#[derive(Debug, Clone)]
+pub(crate) struct EnvFromDraft {
+    pub(crate) config_map: Option<String>,
+    pub(crate) place: Place,
+}
+
+/// A flag of an engine.
+#[derive(Debug, Clone)]
+pub(crate) struct FlagDraft {
+    /// With `-` for `_`.
+    pub(crate) name: String,
+    pub(crate) value: Option<String>,
+    /// The value has shell or Kubernetes expansions in it.
+    pub(crate) expands: bool,
+    pub(crate) place: Place,
+    pub(crate) json: Vec<(&'static str, Place)>,
+    pub(crate) form: Form,
+}
+
+/// What a start command runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Run {
+    /// A command or arguments are given at all.
+    pub(crate) given: bool,
+    /// The engine that it starts.
+    pub(crate) engine: Option<Engine>,
+    /// It starts a router, a frontend or a planner.
+    pub(crate) frontend: bool,
+    /// It starts something else that is known not to be an engine (a benchmark, a download).
+    pub(crate) tool: bool,
+    /// The engine's flags.
+    pub(crate) flags: Vec<FlagDraft>,
+    /// `export`, `X=Y cmd`, `mpirun -x`, in order.
+    pub(crate) exports: Vec<EnvDraft>,
+    /// Assignments without `export`: in force only where the pod already has the variable.
+    pub(crate) assigned: Vec<EnvDraft>,
+    /// Why there may be more than can be read.
+    pub(crate) opaque: Vec<String>,
+    /// The engine is started by `mpirun`.
+    pub(crate) mpirun: bool,
+}
+
+/// A ConfigMap or Secret mounted into the container.
+#[derive(Debug, Clone)]
+pub(crate) struct Mount {
+    pub(crate) path: String,
+    pub(crate) config_map: String,
+}
+
+/// One container of one pod template.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    /// Component, role or object name.
+    pub(crate) name: String,
+    /// `metadata.name` of the object.
+    pub(crate) object: String,
+    pub(crate) kind: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) container: String,
+    pub(crate) place: Place,
+    /// Number of the object in its file.
+    pub(crate) object_index: u32,
+    /// Number of the pod template in its file.
+    pub(crate) pod: u32,
+    /// A field made for it says the role.
+    pub(crate) declared: Option<(Role, Place)>,
+    /// Names, labels and surroundings suggest a role.
+    pub(crate) hinted: Option<Role>,
+    /// The hint is the pod label or key that a stack defines for it, as against a name.
+    pub(crate) hint_is_convention: bool,
+    pub(crate) framework: Option<Engine>,
+    pub(crate) image: Option<Located<String>>,
+    pub(crate) env: Vec<EnvDraft>,
+    pub(crate) env_from: Vec<EnvFromDraft>,
+    pub(crate) run: Run,
+    pub(crate) resources: Vec<Resource>,
+    pub(crate) accelerators: Option<u64>,
+    pub(crate) accelerator: Option<Accelerator>,
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) privileged: bool,
+    pub(crate) capabilities: Vec<Located<String>>,
+    pub(crate) run_as_user: Option<Located<i64>>,
+    pub(crate) host_network: bool,
+    pub(crate) host_ipc: bool,
+    pub(crate) host_pid: bool,
+    pub(crate) host_paths: Vec<Located<String>>,
+    pub(crate) annotations: Vec<(String, Place)>,
+    pub(crate) nodes: u64,
+    pub(crate) replicas: Option<u64>,
+    pub(crate) mounts: Vec<Mount>,
+    pub(crate) same_host: Option<Located<String>>,
+    /// Kubernetes runs it to completion.
+    pub(crate) job: bool,
+    /// Neither image nor command: it changes a container that is elsewhere.
+    pub(crate) patch: bool,
+}
+
+/// One entry of a ConfigMap.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfigEntry {
+    pub(crate) key: String,
+    /// The text, where it is short enough to be a setting.
+    pub(crate) value: String,
+    pub(crate) place: Place,
+    pub(crate) json: Vec<(&'static str, Place)>,
+    /// Keys of an engine's configuration file.
+    pub(crate) config: Vec<FlagDraft>,
+    /// It parses as an engine's configuration.
+    pub(crate) is_config: bool,
+}
+
+/// A ConfigMap.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfigMapDraft {
+    pub(crate) name: String,
+    pub(crate) entries: Vec<ConfigEntry>,
+}
+
+/// Everything that one file says.
+#[derive(Debug)]
+pub struct FileDraft {
+    pub(crate) path: Arc<str>,
+    pub(crate) documents: u32,
+    pub(crate) objects: Vec<ObjectDraft>,
+    pub(crate) containers: Vec<Draft>,
+    pub(crate) config_maps: Vec<ConfigMapDraft>,
+    pub(crate) compute_domains: Vec<ComputeDomain>,
+    pub(crate) claim_templates: Vec<model::ClaimTemplate>,
+    pub(crate) problems: Vec<InputProblem>,
+}
+
+/// One Kubernetes object, or what stands for one.
+#[derive(Debug, Clone)]
+pub(crate) struct ObjectDraft {
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) partial: Option<model::Partial>,
+}

@@ -1,0 +1,31 @@
+//! Recipes: Kubernetes manifests and what surrounds them, read into deployments with workers, settings and
+//! fabric requests, each with the place where it is written.
+//!
+//! Reading goes in two steps. [`read`] turns one text into a draft without looking at any other; drafts of many
+//! files can be made in parallel, and the text can be dropped afterwards. [`assemble`] resolves what refers to
+//! other documents (ConfigMaps, the other role) and decides what is judged together.
+//!
+//! No file is opened here; the caller brings the text.
+
+mod allow;
+mod command;
+mod config_map;
+mod connector;
+mod document;
+mod draft;
+mod dynamo;
+mod engine;
+mod env;
+mod expand;
+mod generic;
+mod group;
+mod json_keys;
+mod place;
+mod pods;
+mod resolve;
+mod resources;
+mod shell;
+
+pub use document::read;
+pub use draft::FileDraft;
+pub use group::assemble;

@@ -1,0 +1,255 @@
+//! Places in an input, with the line around them blanked down to what may be shown.
+//!
+//! A recipe's line can hold anything beside the setting that a finding is about: an API key on the same
+//! command line, a token in the same flow mapping. So a place keeps its line only in a form where
+//! everything is blanked except structure (indentation, dashes, keys) and the text that the caller vouches for.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use model::Place;
+use yaml::{LineIndex, Node};
+
+/// What stands in for text that is not shown.
+pub(crate) const BLANK: char = '…';
+
+/// Lines longer than this are cut around the mark: a minified manifest is one line of megabytes.
+const WINDOW: usize = 240;
+
+/// Words of shell scripts that carry no value.
+const SHELL_WORDS: [&str; 9] = ["export", "env", "exec", "-x", "&&", "||", ";", "\\", "|"];
+
+/// An input text and where its lines start.
+pub(crate) struct Text<'s> {
+    /// Path as given.
+    pub(crate) path: Arc<str>,
+    /// The text.
+    pub(crate) text: &'s str,
+    lines: OnceCell<LineIndex<'s>>,
+}
+
+/// How much of the line around a mark is structure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Around {
+    /// Keys of YAML mappings.
+    Yaml,
+    /// Text inside a scalar: nothing is structure but a few shell words.
+    Inside,
+}
+
+impl<'s> Text<'s> {
+    pub(crate) fn new(path: Arc<str>, text: &'s str) -> Self {
+        Self { path, text, lines: OnceCell::new() }
+    }
+
+    fn lines(&self) -> &LineIndex<'s> {
+        self.lines.get_or_init(|| LineIndex::new(self.text))
+    }
+
+    /// Line and column of an offset, both from 1.
+    pub(crate) fn line_column(&self, offset: u32) -> (u32, u32) {
+        self.lines().line_column(offset)
+    }
+
+    /// The place of `mark`. `shown` are the byte ranges whose text may be shown.
+    pub(crate) fn place(&self, mark: &Range<u32>, shown: &[Range<u32>], around: Around) -> Place {
+        let (line, column) = self.line_column(mark.start);
+        let range = self.lines().line_range(line);
+        let mut start = range.start as usize;
+        let mut end = range.end as usize;
+        let at = mark.start as usize;
+        if end - start > WINDOW * 2 {
+            start = floor_char(self.text, at.saturating_sub(WINDOW)).max(start);
+            end = floor_char(self.text, (at + WINDOW).min(end));
+        }
+        let mark_end = (mark.end as usize).clamp(at, end);
+        let mut out = String::new();
+        let mut cursor = start;
+        let mut out_mark = (0_u32, 0_u32);
+        let mut parts: Vec<Range<usize>> = shown
+            .iter()
+            .map(|r| (r.start as usize).max(start)..(r.end as usize).min(end))
+            .filter(|r| r.start < r.end)
+            .collect();
+        parts.sort_by_key(|r| r.start);
+        // The mark itself, where its text may not be shown, becomes one blank.
+        let hidden = !parts.iter().any(|r| r.start <= at && mark_end <= r.end) && at < end;
+        if hidden {
+            parts.push(at..at);
+            parts.sort_by_key(|r| r.start);
+        }
+        for part in parts {
+            if part.start < cursor {
+                continue;
+            }
+            blank(self.text.get(cursor..part.start).unwrap_or_default(), around, cursor == range.start as usize, &mut out);
+            if part.start == part.end {
+                let from = byte_len(&out);
+                out.push(BLANK);
+                out_mark = (from, byte_len(&out));
+                cursor = mark_end.max(part.end);
+                continue;
+            }
+            if part.start <= at && at <= part.end && out_mark == (0, 0) {
+                let from = byte_len(&out);
+                let lead = u32::try_from(at - part.start).unwrap_or(0);
+                let len = u32::try_from(mark_end.min(part.end) - at).unwrap_or(0);
+                out_mark = (from + lead, from + lead + len);
+            }
+            out.push_str(self.text.get(part.clone()).unwrap_or_default());
+            cursor = part.end;
+        }
+        blank(self.text.get(cursor..end).unwrap_or_default(), around, cursor == range.start as usize, &mut out);
+        let trimmed = out.trim_end();
+        let keep = trimmed.len();
+        out.truncate(keep.max(out_mark.1 as usize));
+        Place { file: Arc::clone(&self.path), line, column, text: out.into(), mark: out_mark }
+    }
+
+    /// The place of a whole node. `show` says that its text may be shown.
+    pub(crate) fn node(&self, node: Node<'_>, show: bool) -> Place {
+        let span = node.span();
+        let shown = if show { vec![span.clone()] } else { Vec::new() };
+        self.place(&span, &shown, Around::Yaml)
+    }
+
+    /// The place of a part of a scalar's decoded text.
+    pub(crate) fn within(&self, node: Node<'_>, part: Range<usize>, show: bool) -> Place {
+        let span = node.locate(part);
+        let shown = if show { vec![span.clone()] } else { Vec::new() };
+        self.place(&span, &shown, Around::Inside)
+    }
+}
+
+fn byte_len(text: &str) -> u32 {
+    u32::try_from(text.len()).unwrap_or(u32::MAX)
+}
+
+fn floor_char(text: &str, mut at: usize) -> usize {
+    at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// Appends what may be shown of `gap`.
+fn blank(gap: &str, around: Around, line_start: bool, out: &mut String) {
+    match around {
+        Around::Yaml => blank_yaml(gap, line_start, out),
+        Around::Inside => blank_shell(gap, out),
+    }
+}
+
+fn push_blank(out: &mut String) {
+    if !out.trim_end().ends_with(BLANK) {
+        out.push(BLANK);
+    }
+}
+
+fn blank_shell(gap: &str, out: &mut String) {
+    let mut rest = gap;
+    while let Some(first) = rest.chars().next() {
+        let space = first.is_whitespace();
+        let end = rest.find(|c: char| c.is_whitespace() != space).unwrap_or(rest.len());
+        let (token, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        if space || SHELL_WORDS.contains(&token) {
+            out.push_str(token);
+        } else {
+            push_blank(out);
+        }
+        rest = tail;
+    }
+}
+
+fn blank_yaml(gap: &str, line_start: bool, out: &mut String) {
+    // A key may stand where the line or a flow mapping starts, and after `- `.
+    let mut key_may_start = line_start;
+    let mut rest = gap;
+    while let Some(first) = rest.chars().next() {
+        let width = first.len_utf8();
+        match first {
+            c if c.is_whitespace() => out.push(c),
+            '{' | '[' | ',' | '}' | ']' | '"' | '\'' => {
+                out.push(first);
+                key_may_start = matches!(first, '{' | '[' | ',' | '"' | '\'');
+            }
+            '-' if key_may_start && rest.get(1..).is_none_or(|r| r.is_empty() || r.starts_with(' ')) => out.push('-'),
+            ':' => {
+                out.push(':');
+                key_may_start = false;
+            }
+            '#' => return push_blank(out),
+            _ => {
+                let end = rest
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~')))
+                    .unwrap_or(rest.len());
+                let (token, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
+                let after = tail.trim_start_matches(['"', '\'']);
+                let is_key = after.strip_prefix(':').is_some_and(|r| r.is_empty() || r.starts_with([' ', '\t', '\r']));
+                if key_may_start && is_key && !token.is_empty() {
+                    out.push_str(token);
+                    rest = tail;
+                    continue;
+                }
+                push_blank(out);
+                key_may_start = false;
+                // The value ends where flow punctuation follows, else with the gap.
+                let stop = rest.find([',', '}', ']']).unwrap_or(rest.len());
+                rest = rest.get(stop.max(width)..).unwrap_or_default();
+                continue;
+            }
+        }
+        rest = rest.get(width..).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(line: &str, shown: &str, around: Around) -> String {
+        let text = Text::new("f".into(), line);
+        let at = line.find(shown).unwrap();
+        let range = u32::try_from(at).unwrap()..u32::try_from(at + shown.len()).unwrap();
+        let place = text.place(&range, std::slice::from_ref(&range), around);
+        assert_eq!(&place.text[place.mark.0 as usize..place.mark.1 as usize], shown);
+        place.text.to_string()
+    }
+
+    #[test]
+    fn keys_stay_and_other_values_go() {
+        assert_eq!(show("  - name: UCX_TLS", "UCX_TLS", Around::Yaml), "  - name: UCX_TLS");
+        assert_eq!(show("{UCX_TLS: tcp, TOKEN: abc}", "tcp", Around::Yaml), "{UCX_TLS: tcp, TOKEN: …}");
+        assert_eq!(show("{TOKEN: abc, UCX_TLS: tcp} # s3cret", "tcp", Around::Yaml), "{TOKEN: …, UCX_TLS: tcp} …");
+        assert_eq!(show("{TOKEN: \"a:b, c: d\", UCX_TLS: tcp}", "tcp", Around::Yaml).contains("d\""), false);
+    }
+
+    #[test]
+    fn script_words_go() {
+        assert_eq!(
+            show("  exec srv --api-key s3cret --mode decode http://u:p@h", "decode", Around::Inside),
+            "  exec … decode …"
+        );
+        assert_eq!(show("export A=s3cret UCX_TLS=tcp", "UCX_TLS=tcp", Around::Inside), "export … UCX_TLS=tcp");
+    }
+
+    #[test]
+    fn a_hidden_mark_is_one_blank() {
+        let line = "value: s3cret";
+        let place = Text::new("f".into(), line).place(&(7..13), &[], Around::Yaml);
+        assert_eq!(&*place.text, "value: …");
+        assert_eq!(&place.text[place.mark.0 as usize..place.mark.1 as usize], "…");
+    }
+
+    #[test]
+    fn long_lines_are_cut() {
+        let line = format!("{}UCX_TLS=tcp{}", "a ".repeat(5000), " b".repeat(5000));
+        let at = 10_000_u32;
+        let place = Text::new("f".into(), &line).place(&(at..at + 11), &[at..at + 11], Around::Inside);
+        assert!(place.text.len() < 1000);
+        assert!(place.text.contains("UCX_TLS=tcp"));
+        assert_eq!(place.column, 10_001);
+    }
+}

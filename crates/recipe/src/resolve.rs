@@ -1,0 +1,305 @@
+//! From a draft to a worker: precedence of variables, references into ConfigMaps, engine configuration.
+
+use model::{Engine, Form, Located, Place, Setting, Value, Worker};
+
+use crate::connector;
+use crate::draft::{ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft};
+use crate::engine;
+use crate::expand::{Expanded, Syntax, Variables};
+
+/// Flags that name a configuration file, by engine.
+const CONFIG_FLAGS: [&str; 5] = ["--config", "--config-file", "--extra-engine-args", "--extra-llm-api-options", "--engine-config"];
+
+/// A worker without its final role.
+pub(crate) struct Resolved {
+    pub(crate) worker: Worker,
+    /// What the engine itself was told.
+    pub(crate) strong: Option<(model::Role, Place)>,
+    /// It runs an engine, or changes a container that may.
+    pub(crate) is_worker: bool,
+    /// A connector or backend that moves KV cache between workers is configured.
+    pub(crate) moves_kv: bool,
+    pub(crate) frontend: bool,
+    pub(crate) object_index: u32,
+    pub(crate) declared: Option<(model::Role, Place)>,
+    pub(crate) hinted: Option<model::Role>,
+    pub(crate) patch: bool,
+    pub(crate) object: String,
+}
+
+/// Resolves one draft against the ConfigMaps of the same input.
+pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved {
+    let mut opaque = draft.run.opaque.clone();
+    let variables_list = variables(&draft, config_maps, &mut opaque);
+    let variables = Variables { list: &variables_list };
+    let mut settings: Vec<Setting> = Vec::new();
+    let mut overridden = Vec::new();
+    env_settings(&variables, &mut settings, &mut overridden);
+
+    let engine = draft
+        .run
+        .engine
+        .or(draft.framework)
+        .or_else(|| draft.image.as_ref().and_then(|i| engine::engine_of_image(&i.value)));
+
+    let mut flags = draft.run.flags.clone();
+    let from_file = config_files(&draft, &flags, &variables, config_maps, &mut opaque);
+    flags.extend(from_file);
+    for flag in &flags {
+        flag_settings(flag, &variables, &mut settings);
+    }
+    let is_engine = engine.is_some();
+    let strong = strong_role(&settings);
+    let moves_kv = moves_kv(&settings);
+    let job_without_role = draft.job && strong.is_none() && !moves_kv;
+    let is_worker = !draft.run.frontend && !draft.run.tool && !job_without_role && (is_engine || draft.accelerators.is_some() || draft.patch);
+    let worker = Worker {
+        name: draft.name,
+        container: draft.container,
+        kind: draft.kind,
+        role: model::Role::Other,
+        role_place: None,
+        place: draft.place,
+        engine: engine.unwrap_or(Engine::Unknown),
+        image: draft.image,
+        settings,
+        overridden,
+        unknown_names: unknown_names(&variables),
+        resources: draft.resources,
+        accelerators: draft.accelerators,
+        accelerator: draft.accelerator,
+        claims: draft.claims,
+        privileged: draft.privileged,
+        capabilities: draft.capabilities,
+        run_as_user: draft.run_as_user,
+        host_network: draft.host_network,
+        host_ipc: draft.host_ipc,
+        host_pid: draft.host_pid,
+        host_paths: draft.host_paths,
+        annotations: draft.annotations,
+        nodes: draft.nodes,
+        replicas: draft.replicas,
+        has_command: draft.run.given,
+        opaque,
+        same_host: draft.same_host,
+    };
+    Resolved {
+        worker,
+        strong,
+        is_worker,
+        moves_kv,
+        frontend: draft.run.frontend,
+        object_index: draft.object_index,
+        declared: draft.declared,
+        hinted: draft.hinted,
+        patch: draft.patch,
+        object: draft.object,
+    }
+}
+
+/// All definitions of variables, lowest precedence first: ConfigMaps by `envFrom`, the env lists, the script.
+fn variables(draft: &Draft, config_maps: &[ConfigMapDraft], opaque: &mut Vec<String>) -> Vec<EnvDraft> {
+    let mut list = Vec::new();
+    for from in &draft.env_from {
+        let Some(name) = &from.config_map else { continue };
+        let Some(map) = config_maps.iter().find(|m| m.name == *name) else {
+            opaque.push(format!("envFrom takes ConfigMap {name}, which is not in the input"));
+            continue;
+        };
+        for entry in &map.entries {
+            list.push(EnvDraft {
+                name: entry.key.clone(),
+                value: EnvValue::Literal(entry.value.clone()),
+                form: Form::ConfigMap,
+                place: entry.place.clone(),
+                json: entry.json.clone(),
+            });
+        }
+    }
+    for env in &draft.env {
+        let mut env = env.clone();
+        if let EnvValue::ConfigMapKey { map, key } = &env.value {
+            let entry = config_maps.iter().find(|m| m.name == *map).and_then(|m| m.entries.iter().find(|e| e.key == *key));
+            if let Some(entry) = entry {
+                env.place = entry.place.clone();
+                env.json.clone_from(&entry.json);
+                env.value = EnvValue::Literal(entry.value.clone());
+                env.form = Form::ConfigMap;
+            } else {
+                env.form = Form::Reference;
+            }
+        } else if matches!(env.value, EnvValue::Dynamic(_)) {
+            env.form = Form::Reference;
+        }
+        list.push(env);
+    }
+    let in_pod: Vec<String> = list.iter().map(|e| e.name.clone()).collect();
+    list.extend(draft.run.assigned.iter().filter(|e| in_pod.contains(&e.name)).cloned());
+    list.extend(draft.run.exports.iter().cloned());
+    list
+}
+
+fn env_settings(variables: &Variables<'_>, settings: &mut Vec<Setting>, overridden: &mut Vec<Setting>) {
+    for (index, env) in variables.list.iter().enumerate() {
+        if !crate::allow::is_shown(&env.name) {
+            continue;
+        }
+        let value = match variables.value(env, 0) {
+            Expanded::Known(text) => Value::Literal(text),
+            Expanded::Unknown(why) => Value::Dynamic(why),
+            Expanded::Unset => continue,
+        };
+        let setting = Setting { name: env.name.clone(), value, form: env.form, place: env.place.clone() };
+        let later = variables.list.get(index + 1..).unwrap_or_default();
+        if later.iter().any(|e| e.name == env.name) {
+            overridden.push(setting);
+        } else {
+            settings.push(setting);
+        }
+    }
+}
+
+/// Names of transport families that are in no table, and names that are one slip away from a family.
+fn unknown_names(variables: &Variables<'_>) -> Vec<Located<String>> {
+    let mut found: Vec<Located<String>> = Vec::new();
+    for env in variables.list {
+        let name = env.name.as_str();
+        let family = ["UCX_", "NCCL_", "FI_", "NIXL_", "UXC_", "UCS_", "NCLL_", "NNCL_", "NXIL_"].iter().any(|p| name.starts_with(p));
+        if family && !crate::allow::is_shown(name) && settings::catalogue::lookup(name).is_none() && !found.iter().any(|f| f.value == name) {
+            found.push(Located { value: name.to_owned(), place: env.place.clone() });
+        }
+    }
+    found
+}
+
+/// Flags out of the configuration files that the command names.
+fn config_files(draft: &Draft, flags: &[FlagDraft], variables: &Variables<'_>, config_maps: &[ConfigMapDraft], opaque: &mut Vec<String>) -> Vec<FlagDraft> {
+    let mut found: Vec<FlagDraft> = Vec::new();
+    for flag in flags.iter().filter(|f| CONFIG_FLAGS.contains(&f.name.as_str())) {
+        let Some(value) = &flag.value else { continue };
+        let syntax = if flag.expands { Syntax::Shell } else { Syntax::Kubernetes };
+        let path = match variables.expand(value, syntax, None, 0) {
+            Expanded::Known(path) => path,
+            Expanded::Unknown(why) => {
+                opaque.push(format!("{} is {why}", flag.name));
+                continue;
+            }
+            Expanded::Unset => continue,
+        };
+        if path.trim_start().starts_with('{') {
+            found.extend(inline_config(&path, flag));
+            continue;
+        }
+        let mount = draft.mounts.iter().filter(|m| path.starts_with(&m.path)).max_by_key(|m| m.path.len());
+        let base = path.rsplit('/').next().unwrap_or_default();
+        let entry = mount.and_then(|m| config_maps.iter().find(|c| c.name == m.config_map)).and_then(|c| {
+            c.entries.iter().find(|e| e.key == base).or(if c.entries.len() == 1 { c.entries.first() } else { None })
+        });
+        match entry {
+            Some(entry) if entry.is_config => {
+                let given: Vec<&str> = flags.iter().map(|f| f.name.as_str()).collect();
+                found.extend(entry.config.iter().filter(|f| !given.contains(&f.name.as_str())).cloned());
+            }
+            Some(_) => {}
+            None => opaque.push(format!("engine configuration {path} is not in the input")),
+        }
+    }
+    for flag in flags.iter().filter(|f| f.name == "--override-engine-args") {
+        if let Some(json) = &flag.value {
+            found.extend(inline_config(json, flag));
+        }
+    }
+    found
+}
+
+/// TensorRT-LLM takes its configuration as JSON in a flag as well.
+fn inline_config(json: &str, flag: &FlagDraft) -> Vec<FlagDraft> {
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(json.trim()) else { return Vec::new() };
+    let mut found = Vec::new();
+    if let Some(backend) = value.get("cache_transceiver_config").and_then(|c| c.get("backend")).and_then(|b| b.as_str()) {
+        found.push(FlagDraft { name: "cache_transceiver_config.backend".into(), value: Some(backend.to_owned()), form: Form::EngineConfig, ..flag.clone() });
+    }
+    found
+}
+
+fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec<Setting>) {
+    let raw = flag.value.clone().unwrap_or_default();
+    let syntax = if flag.expands { Syntax::Shell } else { Syntax::Kubernetes };
+    let expanded = if flag.form == Form::EngineConfig { Expanded::Known(raw.clone()) } else { variables.expand(&raw, syntax, None, 0) };
+    if flag.name == "--kv-transfer-config" {
+        // Where the JSON stands in a variable, its lines are the ones to show.
+        let source = raw.contains('$').then(|| referenced(&raw)).flatten().and_then(|name| variables.find(name));
+        let (places, place, form) = match source {
+            Some(env) => (&env.json, &env.place, env.form),
+            None => (&flag.json, &flag.place, flag.form),
+        };
+        match expanded {
+            Expanded::Known(json) => match connector::settings(&json, places, place, form) {
+                Some(found) => settings.extend(found),
+                None => settings.push(Setting {
+                    name: flag.name.clone(),
+                    value: Value::Dynamic("text that is not a JSON object".into()),
+                    form,
+                    place: place.clone(),
+                }),
+            },
+            Expanded::Unknown(why) => settings.push(Setting { name: flag.name.clone(), value: Value::Dynamic(why), form, place: place.clone() }),
+            Expanded::Unset => {}
+        }
+        return;
+    }
+    let value = match expanded {
+        Expanded::Known(text) => Value::Literal(text),
+        Expanded::Unknown(why) => Value::Dynamic(why),
+        Expanded::Unset => return,
+    };
+    settings.push(Setting { name: flag.name.clone(), value, form: flag.form, place: flag.place.clone() });
+}
+
+/// The name in a text that is nothing but one reference.
+fn referenced(text: &str) -> Option<&str> {
+    let inner = text.trim().strip_prefix('$')?;
+    let inner = inner.strip_prefix(['{', '(']).map_or(inner, |i| i.trim_end_matches(['}', ')']));
+    (!inner.is_empty() && inner.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')).then_some(inner)
+}
+
+/// The role that the engine was told.
+fn strong_role(settings: &[Setting]) -> Option<(model::Role, Place)> {
+    for name in ["--disaggregation-mode", "--server-role", "DYN_VLLM_DISAGGREGATION_MODE", "DYN_SGL_DISAGGREGATION_MODE", "DYN_TRTLLM_DISAGGREGATION_MODE"] {
+        if let Some(setting) = settings.iter().find(|s| s.name == name) {
+            if let Some(role) = setting.value.literal().and_then(engine::role_of_mode) {
+                return Some((role, setting.place.clone()));
+            }
+        }
+    }
+    for (name, role) in [("--is-prefill-worker", model::Role::Prefill), ("--is-decode-worker", model::Role::Decode)] {
+        if let Some(setting) = settings.iter().find(|s| s.name == name) {
+            return Some((role, setting.place.clone()));
+        }
+    }
+    // A P/D connector with one direction; `kv_both` says nothing. LMCache and others use the same words.
+    let setting = settings.iter().find(|s| s.name == "kv_role")?;
+    match setting.value.literal()? {
+        "kv_producer" => Some((model::Role::Prefill, setting.place.clone())),
+        "kv_consumer" => Some((model::Role::Decode, setting.place.clone())),
+        _ => None,
+    }
+}
+
+/// Whether a connector that carries KV cache between workers is configured.
+fn moves_kv(settings: &[Setting]) -> bool {
+    settings.iter().any(|s| match s.name.as_str() {
+        "kv_connector" => s.value.literal().is_some_and(is_pd_connector),
+        "--disaggregation-transfer-backend" | "cache_transceiver_config.backend" => true,
+        _ => false,
+    })
+}
+
+/// Connectors of vLLM that move KV cache from prefill to decode. Offloading ones only move it to memory or disk.
+pub(crate) fn is_pd_connector(name: &str) -> bool {
+    matches!(
+        name,
+        "NixlConnector" | "NixlPushConnector" | "MooncakeConnector" | "P2pNcclConnector" | "MoRIIOConnector" | "PyNcclConnector" | "NeuronConnector" | "AscendConnector"
+            | "TPUConnector" | "TPUConnectorHMA" | "LLMDataDistCMgrConnector" | "RixlConnector"
+    )
+}

@@ -1,0 +1,132 @@
+//! Identical results of several workers become one that names them all.
+
+use std::collections::{HashMap, HashSet};
+
+use model::{CheckResult, Grade, Reason, Source, Status};
+
+/// Sources that a folded result keeps. Enough for both roles and some variety, whatever the number of workers.
+const SOURCES_KEPT: usize = 8;
+
+/// Everything that makes two results say the same.
+#[derive(PartialEq, Eq, Hash)]
+struct Key<'r> {
+    group: Option<usize>,
+    name: &'r str,
+    status: Status,
+    detail: &'r str,
+    cause: Option<&'r str>,
+    fix: Option<&'r str>,
+    reason: Option<Reason>,
+    note: Option<&'r str>,
+    grade: Grade,
+    collective: bool,
+    required: bool,
+    deployment: Option<&'r str>,
+    device: Option<&'r str>,
+    file: Option<&'r str>,
+}
+
+/// A result that grows.
+struct Folded<'r> {
+    result: CheckResult,
+    workers: HashSet<&'r str>,
+}
+
+/// Folds identical results of one deployment into the first of them, in the order of first occurrence.
+///
+/// Its subject then names every role and worker. Its sources are those of all, cut at eight where the
+/// first result did not bring more by itself; the first line of each role always stays. A container,
+/// pod or node that is not common to all is left out.
+pub fn fold(results: &[CheckResult]) -> Vec<CheckResult> {
+    fold_grouped(results.iter().map(|result| (result, None)))
+}
+
+/// The same, with results of different groups kept apart even where their deployments share a name.
+pub(crate) fn fold_grouped<'r>(
+    results: impl IntoIterator<Item = (&'r CheckResult, Option<usize>)>,
+) -> Vec<CheckResult> {
+    let mut order: Vec<Folded<'r>> = Vec::new();
+    let mut known: HashMap<Key<'r>, usize> = HashMap::new();
+    for (result, group) in results {
+        let key = Key {
+            group,
+            name: &result.name,
+            status: result.status,
+            detail: &result.detail,
+            cause: result.cause,
+            fix: result.fix.as_deref(),
+            reason: result.reason,
+            note: result.note.as_deref(),
+            grade: result.grade,
+            collective: result.collective,
+            required: result.required,
+            deployment: result.subject.deployment.as_deref(),
+            device: result.subject.device.as_deref(),
+            file: result.subject.file.as_deref(),
+        };
+        let next = order.len();
+        let at = *known.entry(key).or_insert(next);
+        match order.get_mut(at) {
+            Some(folded) => folded.add(result),
+            None => order.push(Folded {
+                result: result.clone(),
+                workers: result.subject.workers.iter().map(String::as_str).collect(),
+            }),
+        }
+    }
+    order.into_iter().map(|folded| folded.result).collect()
+}
+
+impl<'r> Folded<'r> {
+    fn add(&mut self, other: &'r CheckResult) {
+        let subject = &mut self.result.subject;
+        let mut new_role = false;
+        for role in &other.subject.roles {
+            if !subject.roles.contains(role) {
+                subject.roles.push(*role);
+                new_role = true;
+            }
+        }
+        subject.roles.sort_unstable();
+        for worker in &other.subject.workers {
+            if self.workers.insert(worker) {
+                subject.workers.push(worker.clone());
+            }
+        }
+        for (mine, theirs) in [
+            (&mut subject.container, &other.subject.container),
+            (&mut subject.pod, &other.subject.pod),
+            (&mut subject.node, &other.subject.node),
+        ] {
+            if *mine != *theirs {
+                *mine = None;
+            }
+        }
+        let sources = &mut self.result.sources;
+        let mut must_keep = new_role;
+        for source in &other.sources {
+            if sources.iter().any(|kept| same_source(kept, source)) {
+                continue;
+            }
+            if sources.len() < SOURCES_KEPT {
+                sources.push(source.clone());
+                must_keep = false;
+            } else if must_keep && source.primary {
+                // A role whose line nobody sees would look as if it had no part in the finding.
+                if sources.len() > 1 {
+                    sources.pop();
+                }
+                sources.push(source.clone());
+                must_keep = false;
+            }
+        }
+    }
+}
+
+fn same_source(a: &Source, b: &Source) -> bool {
+    a.place.line == b.place.line
+        && a.place.column == b.place.column
+        && a.primary == b.primary
+        && a.label == b.label
+        && a.place.file == b.place.file
+}

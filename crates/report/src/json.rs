@@ -1,0 +1,152 @@
+//! `json`: one document, `report-v1`.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use model::Report;
+use model::report_v1::{ReportV1, WorkerV1};
+use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
+
+use crate::{Options, escape, group, names};
+
+/// Names, or workers, that a list holds before it is shortened. Nobody writes so many by hand.
+const LIST_KEPT: usize = 16;
+
+/// Writes the document.
+pub(crate) fn render(report: &Report, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    let mut document = ReportV1::of(report, options.version, &group::folded(report));
+    bound(&mut document);
+    write_pretty(&document, out)?;
+    out.write_all(b"\n")
+}
+
+/// Keeps the document small whatever the number of workers: readers of it (agents, above all) cut
+/// what is long, and then the verdict is lost. `jsonl` has everything.
+fn bound(document: &mut ReportV1) {
+    for check in document.checks.iter_mut().chain(&mut document.collectives) {
+        let workers = &mut check.subject.workers;
+        if workers.len() > LIST_KEPT {
+            *workers = shortened(workers.iter().map(String::as_str));
+        }
+    }
+    for deployment in &mut document.deployments {
+        if deployment.workers.len() > LIST_KEPT {
+            deployment.workers = folded_workers(&deployment.workers);
+        }
+    }
+}
+
+fn shortened<'n>(all: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    let (mut shown, hidden) = names::capped(all, LIST_KEPT);
+    if hidden > 0 {
+        shown.push(format!("and {hidden} more"));
+    }
+    shown
+}
+
+/// Workers that differ in nothing but their name become one, in the order of first occurrence.
+fn folded_workers(workers: &[WorkerV1]) -> Vec<WorkerV1> {
+    let mut kinds: Vec<(&WorkerV1, Vec<&str>)> = Vec::new();
+    let mut known = HashMap::new();
+    for worker in workers {
+        let kind = (
+            (&worker.role, &worker.engine, &worker.connector),
+            (&worker.fabric, worker.replicas),
+            (worker.nodes, worker.accelerators),
+        );
+        let next = kinds.len();
+        let at = *known.entry(kind).or_insert(next);
+        match kinds.get_mut(at) {
+            Some((_, members)) => members.push(&worker.name),
+            None => kinds.push((worker, vec![&worker.name])),
+        }
+    }
+    kinds
+        .into_iter()
+        .map(|(first, members)| WorkerV1 {
+            name: shortened(members).join(", "),
+            ..first.clone()
+        })
+        .collect()
+}
+
+/// Pretty JSON with two spaces.
+pub(crate) fn write_pretty(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    let mut serializer = Serializer::with_formatter(out, Safe(PrettyFormatter::new()));
+    value.serialize(&mut serializer).map_err(io::Error::from)
+}
+
+/// JSON on one line.
+pub(crate) fn write_compact(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    let mut serializer = Serializer::with_formatter(out, Safe(CompactFormatter));
+    value.serialize(&mut serializer).map_err(io::Error::from)
+}
+
+/// A formatter that also escapes what JSON allows and a terminal or a reviewer does not: DEL, C1,
+/// directional and invisible characters. The value stays the same for whoever parses it.
+struct Safe<F>(F);
+
+impl<F: Formatter> Formatter for Safe<F> {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| escape::is_hidden(*c)) {
+            let (before, from) = rest.split_at(at);
+            writer.write_all(before.as_bytes())?;
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+            rest = from.strip_prefix(c).unwrap_or_default();
+        }
+        writer.write_all(rest.as_bytes())
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_array(writer)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array(writer)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.0.begin_array_value(writer, first)
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array_value(writer)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object(writer)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object(writer)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.0.begin_object_key(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(writer)
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object_value(writer)
+    }
+}

@@ -38,7 +38,9 @@ impl Check {
     pub fn doc(&self) -> String {
         let mut doc = String::new();
         for line in self.source.lines() {
-            let Some(text) = line.strip_prefix("//!") else { break };
+            let Some(text) = line.strip_prefix("//!") else {
+                break;
+            };
             doc.push_str(text.strip_prefix(' ').unwrap_or(text));
             doc.push('\n');
         }

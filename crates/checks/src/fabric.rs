@@ -59,12 +59,19 @@ impl Fabric<'_> {
             parts.push(format!("{}: {}", efa.name, efa.quantity));
         }
         if let Some(claim) = self.compute_domain {
-            parts.push(format!("compute domain {}", claim.template.as_deref().unwrap_or(&claim.name)));
+            parts.push(format!(
+                "compute domain {}",
+                claim.template.as_deref().unwrap_or(&claim.name)
+            ));
         }
         if parts.is_empty() && self.privileged {
             parts.push("privileged".to_owned());
         }
-        if parts.is_empty() { "no fabric requested".to_owned() } else { parts.join(" + ") }
+        if parts.is_empty() {
+            "no fabric requested".to_owned()
+        } else {
+            parts.join(" + ")
+        }
     }
 }
 
@@ -75,7 +82,9 @@ pub(crate) const EFA: &str = "vpc.amazonaws.com/efa";
 /// rule goes by the words in use: `rdma/…`, `…/roce…`, `…/hca…`, `nvidia.com/ib`, `mellanox.com/…`,
 /// `networking.gke.io.networks/rdma-N`, `vke.volcengine.com/rdma`, SR-IOV virtual functions of NICs.
 pub(crate) fn is_rdma_resource(name: &str) -> bool {
-    let Some((domain, rest)) = name.split_once('/') else { return false };
+    let Some((domain, rest)) = name.split_once('/') else {
+        return false;
+    };
     if name == EFA {
         return false;
     }
@@ -92,44 +101,97 @@ pub(crate) fn is_rdma_resource(name: &str) -> bool {
 }
 
 fn words_of_claim(claim: &Claim) -> String {
-    format!("{} {}", claim.name, claim.template.as_deref().unwrap_or_default()).to_ascii_lowercase()
+    format!(
+        "{} {}",
+        claim.name,
+        claim.template.as_deref().unwrap_or_default()
+    )
+    .to_ascii_lowercase()
 }
 
 /// Whether a claim is on the channel of a compute domain (multi-node NVLink through IMEX).
 pub(crate) fn is_compute_domain(claim: &Claim, deployment: &Deployment) -> bool {
-    let named = deployment.compute_domains.iter().any(|d| d.template.is_some() && d.template == claim.template);
+    let named = deployment
+        .compute_domains
+        .iter()
+        .any(|d| d.template.is_some() && d.template == claim.template);
     let words = words_of_claim(claim);
     named || words.contains("compute-domain") || words.contains("imex") || words.contains("mnnvl")
 }
 
 fn is_nic_claim(claim: &Claim, deployment: &Deployment) -> bool {
-    let classes = deployment.claim_templates.iter().find(|t| Some(&t.name) == claim.template.as_ref()).map(|t| t.devices.as_slice()).unwrap_or_default();
+    let classes = deployment
+        .claim_templates
+        .iter()
+        .find(|t| Some(&t.name) == claim.template.as_ref())
+        .map(|t| t.devices.as_slice())
+        .unwrap_or_default();
     let by_class = classes.iter().any(|c| {
         let c = c.to_ascii_lowercase();
-        c.contains("rdma") || c.contains("roce") || c.contains("sriov") || c.contains("dranet") || c.contains("nic") || c.contains("mellanox") || c.contains("net.")
+        c.contains("rdma")
+            || c.contains("roce")
+            || c.contains("sriov")
+            || c.contains("dranet")
+            || c.contains("nic")
+            || c.contains("mellanox")
+            || c.contains("net.")
     });
     let words = words_of_claim(claim);
-    by_class || words.contains("rdma") || words.contains("roce") || words.contains("infiniband") || words.split(['-', '_', ' ', '.']).any(|w| matches!(w, "nic" | "nics" | "ib" | "hca"))
+    by_class
+        || words.contains("rdma")
+        || words.contains("roce")
+        || words.contains("infiniband")
+        || words
+            .split(['-', '_', ' ', '.'])
+            .any(|w| matches!(w, "nic" | "nics" | "ib" | "hca"))
 }
 
 /// What this worker asks for.
 pub(crate) fn of<'f>(worker: &'f Worker, deployment: &'f Deployment) -> Fabric<'f> {
-    let resource = worker.resources.iter().find(|r| is_rdma_resource(&r.name) && r.is_requested());
+    let resource = worker
+        .resources
+        .iter()
+        .find(|r| is_rdma_resource(&r.name) && r.is_requested());
     // GKE's `rdma-N: 0` together with the interfaces annotation is its documented way to attach the NICs.
-    let gke_networks = worker.resources.iter().any(|r| r.name.starts_with("networking.gke.io.networks/rdma"));
-    let claim = worker.claims.iter().find(|c| !is_compute_domain(c, deployment) && is_nic_claim(c, deployment));
+    let gke_networks = worker
+        .resources
+        .iter()
+        .any(|r| r.name.starts_with("networking.gke.io.networks/rdma"));
+    let claim = worker
+        .claims
+        .iter()
+        .find(|c| !is_compute_domain(c, deployment) && is_nic_claim(c, deployment));
     let device_mount = worker.host_paths.first().map(|p| &p.place);
-    let host_devices = (worker.privileged && (worker.host_network || device_mount.is_some())).then(|| device_mount.unwrap_or(&worker.place));
-    let gke = gke_networks.then(|| worker.annotations.iter().find(|(n, _)| n == "networking.gke.io/interfaces").map(|(_, p)| p)).flatten();
-    let attached = worker.annotations.iter().find(|(n, _)| n.starts_with("rdma.ome.io/")).map(|(_, p)| p);
+    let host_devices = (worker.privileged && (worker.host_network || device_mount.is_some()))
+        .then(|| device_mount.unwrap_or(&worker.place));
+    let gke = gke_networks
+        .then(|| {
+            worker
+                .annotations
+                .iter()
+                .find(|(n, _)| n == "networking.gke.io/interfaces")
+                .map(|(_, p)| p)
+        })
+        .flatten();
+    let attached = worker
+        .annotations
+        .iter()
+        .find(|(n, _)| n.starts_with("rdma.ome.io/"))
+        .map(|(_, p)| p);
     let rdma = resource
         .map(Rdma::Resource)
         .or_else(|| claim.map(Rdma::Claim))
         .or_else(|| host_devices.or(gke).or(attached).map(Rdma::HostDevices));
     Fabric {
         rdma,
-        efa: worker.resources.iter().find(|r| r.name == EFA && r.is_requested()),
-        compute_domain: worker.claims.iter().find(|c| is_compute_domain(c, deployment)),
+        efa: worker
+            .resources
+            .iter()
+            .find(|r| r.name == EFA && r.is_requested()),
+        compute_domain: worker
+            .claims
+            .iter()
+            .find(|c| is_compute_domain(c, deployment)),
         gke_networks,
         privileged: worker.privileged,
     }

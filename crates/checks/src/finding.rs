@@ -8,14 +8,17 @@ use crate::check::Cause;
 
 /// Results of a run, in order.
 #[derive(Default)]
-pub struct Findings {
+pub(crate) struct Findings {
     results: Vec<CheckResult>,
     deployment: Option<String>,
 }
 
 impl Findings {
     pub(crate) fn of(deployment: &str) -> Self {
-        Self { results: Vec::new(), deployment: Some(deployment.to_owned()) }
+        Self {
+            results: Vec::new(),
+            deployment: Some(deployment.to_owned()),
+        }
     }
 
     pub(crate) fn into_results(self) -> Vec<CheckResult> {
@@ -62,17 +65,29 @@ impl Finding {
     }
 
     /// A failure mode that degrades.
-    pub(crate) fn warn(name: impl Into<Cow<'static, str>>, cause: &'static Cause, detail: impl Into<String>) -> Self {
+    pub(crate) fn warn(
+        name: impl Into<Cow<'static, str>>,
+        cause: &'static Cause,
+        detail: impl Into<String>,
+    ) -> Self {
         Self::new(name, Status::Warn, detail.into()).caused_by(cause)
     }
 
     /// A failure mode that blocks.
-    pub(crate) fn fail(name: impl Into<Cow<'static, str>>, cause: &'static Cause, detail: impl Into<String>) -> Self {
+    pub(crate) fn fail(
+        name: impl Into<Cow<'static, str>>,
+        cause: &'static Cause,
+        detail: impl Into<String>,
+    ) -> Self {
         Self::new(name, Status::Fail, detail.into()).caused_by(cause)
     }
 
     /// Not judged.
-    pub(crate) fn skipped(name: impl Into<Cow<'static, str>>, reason: Reason, detail: impl Into<String>) -> Self {
+    pub(crate) fn skipped(
+        name: impl Into<Cow<'static, str>>,
+        reason: Reason,
+        detail: impl Into<String>,
+    ) -> Self {
         let mut finding = Self::new(name, Status::Skipped, detail.into());
         finding.0.reason = Some(reason);
         finding

@@ -1,7 +1,9 @@
 //! Runs the checks over all deployments and says what follows.
 
 use model::verdict::{DeploymentSummary, WorkerSummary, readiness_of};
-use model::{CheckResult, Coverage, Deployment, Facts, NextStep, Outcome, Readiness, Report, Role, Status};
+use model::{
+    CheckResult, Coverage, Deployment, Facts, NextStep, Outcome, Readiness, Report, Role, Status,
+};
 
 use crate::finding::Findings;
 use crate::inputs;
@@ -15,28 +17,55 @@ pub fn judge_env(facts: &Facts, scope: Vec<String>) -> Report {
     let mut deployments = Vec::new();
     let mut coverage = Coverage::default();
     for input in &facts.inputs {
-        let lost = input.problems.iter().filter(|p| p.outcome != Outcome::Noted).count();
+        let lost = input
+            .problems
+            .iter()
+            .filter(|p| p.outcome != Outcome::Noted)
+            .count();
         coverage.inputs_not_read += u32::try_from(lost).unwrap_or(u32::MAX);
         coverage.inputs_read += u32::from(input.documents > 0);
     }
     for deployment in &facts.deployments {
         let found = judge(deployment);
-        coverage.workers_found += count(deployment.workers.iter().filter(|w| matches!(w.role, Role::Prefill | Role::Decode | Role::Aggregated)).count());
+        coverage.workers_found += count(
+            deployment
+                .workers
+                .iter()
+                .filter(|w| matches!(w.role, Role::Prefill | Role::Decode | Role::Aggregated))
+                .count(),
+        );
         let pairs = deployment.role(Role::Prefill).count() * deployment.role(Role::Decode).count();
         coverage.pairs_required += count(pairs);
         coverage.facts_seen += count(found.iter().filter(|r| r.status != Status::Skipped).count());
-        coverage.facts_missing += count(found.iter().filter(|r| r.status == Status::Skipped && r.reason != Some(model::Reason::NotApplicable)).count());
+        coverage.facts_missing += count(
+            found
+                .iter()
+                .filter(|r| {
+                    r.status == Status::Skipped && r.reason != Some(model::Reason::NotApplicable)
+                })
+                .count(),
+        );
         deployments.push(summary(deployment, &found));
         results.extend(found);
     }
     let of_inputs = inputs::results(facts);
     let broken_input = of_inputs.iter().any(|r| r.required)
-        || (deployments.is_empty() && of_inputs.iter().any(|r| r.reason == Some(model::Reason::NotVisible)));
+        || (deployments.is_empty()
+            && of_inputs
+                .iter()
+                .any(|r| r.reason == Some(model::Reason::NotVisible)));
     results.extend(of_inputs);
     let disaggregated = facts.deployments.iter().any(Deployment::is_disaggregated);
     let nothing_to_check = deployments.is_empty();
-    let readiness = if nothing_to_check { Readiness::Inconclusive } else { readiness_of(&results, disaggregated, false) };
-    let missing_path = facts.inputs.iter().any(|i| i.problems.iter().any(|p| p.outcome == Outcome::Missing));
+    let readiness = if nothing_to_check {
+        Readiness::Inconclusive
+    } else {
+        readiness_of(&results, disaggregated, false)
+    };
+    let missing_path = facts
+        .inputs
+        .iter()
+        .any(|i| i.problems.iter().any(|p| p.outcome == Outcome::Missing));
     let verdict = overall(readiness, &deployments, &results, nothing_to_check);
     let next = next_steps(readiness, facts, &results, &scope);
     Report {
@@ -76,7 +105,11 @@ fn summary(deployment: &Deployment, results: &[CheckResult]) -> DeploymentSummar
             name: worker.name.clone(),
             role: worker.role,
             engine: worker.engine,
-            connector: worker.role.moves_kv().then(|| kv_path::of(worker).summary()).flatten(),
+            connector: worker
+                .role
+                .moves_kv()
+                .then(|| kv_path::of(worker).summary())
+                .flatten(),
             fabric: fabric::of(worker, deployment).summary(),
             replicas: worker.replicas,
             nodes: worker.nodes,
@@ -95,32 +128,59 @@ fn summary(deployment: &Deployment, results: &[CheckResult]) -> DeploymentSummar
     }
 }
 
-fn first<'r>(results: &'r [CheckResult], status: Status) -> Option<&'r CheckResult> {
+fn first(results: &[CheckResult], status: Status) -> Option<&CheckResult> {
     results.iter().find(|r| r.status == status && !r.collective)
 }
 
 /// The verdict over one deployment.
 fn sentence(readiness: Readiness, deployment: &Deployment, results: &[CheckResult]) -> String {
-    let part = deployment.partial.map(|p| format!(" (a {}: judged for what it sets only)", p.as_str())).unwrap_or_default();
-    let about = |status| first(results, status).map(|r| r.detail.clone()).unwrap_or_default();
+    let part = deployment
+        .partial
+        .map(|p| format!(" (a {}: judged for what it sets only)", p.as_str()))
+        .unwrap_or_default();
+    let about = |status| {
+        first(results, status)
+            .map(|r| r.detail.clone())
+            .unwrap_or_default()
+    };
     match readiness {
-        Readiness::Blocked => format!("KV transfer cannot be trusted; fix first: {}{part}", about(Status::Fail)),
+        Readiness::Blocked => format!(
+            "KV transfer cannot be trusted; fix first: {}{part}",
+            about(Status::Fail)
+        ),
         Readiness::Inconclusive => format!("not all that a verdict needs could be read{part}"),
-        Readiness::Degraded => format!("it can run, with gaps; look first at: {}{part}", about(Status::Warn)),
-        Readiness::Unproven if deployment.partial.is_some() => format!("nothing wrong in what it sets{part}"),
-        Readiness::Unproven => format!("no gap seen: KV is meant to go over {}; nothing has been measured", carrier(deployment)),
+        Readiness::Degraded => format!(
+            "it can run, with gaps; look first at: {}{part}",
+            about(Status::Warn)
+        ),
+        Readiness::Unproven if deployment.partial.is_some() => {
+            format!("nothing wrong in what it sets{part}")
+        }
+        Readiness::Unproven => format!(
+            "no gap seen: KV is meant to go over {}; nothing has been measured",
+            carrier(deployment)
+        ),
         Readiness::Trusted => "KV transfer is proven".to_owned(),
         Readiness::NotApplicable => {
             let aggregated = deployment.role(Role::Aggregated).next().is_some();
-            if aggregated { "aggregated: no KV cache moves between workers" } else { "no prefill or decode worker here" }.to_owned()
+            if aggregated {
+                "aggregated: no KV cache moves between workers"
+            } else {
+                "no prefill or decode worker here"
+            }
+            .to_owned()
         }
     }
 }
 
 /// What carries KV, in the words of the recipe.
 fn carrier(deployment: &Deployment) -> String {
-    let Some(worker) = deployment.kv_workers().next() else { return "nothing".to_owned() };
-    let path = kv_path::of(worker).summary().unwrap_or_else(|| "a connector that is not in the files".to_owned());
+    let Some(worker) = deployment.kv_workers().next() else {
+        return "nothing".to_owned();
+    };
+    let path = kv_path::of(worker)
+        .summary()
+        .unwrap_or_else(|| "a connector that is not in the files".to_owned());
     let fabric = fabric::of(worker, deployment);
     let how = if fabric.any() {
         fabric.summary()
@@ -132,38 +192,65 @@ fn carrier(deployment: &Deployment) -> String {
     format!("{path} ({how})")
 }
 
-fn overall(readiness: Readiness, deployments: &[DeploymentSummary], results: &[CheckResult], nothing: bool) -> String {
+fn overall(
+    readiness: Readiness,
+    deployments: &[DeploymentSummary],
+    results: &[CheckResult],
+    nothing: bool,
+) -> String {
     if nothing {
         return match results.iter().find(|r| r.status == Status::Skipped) {
             Some(result) => format!("nothing could be judged; {}", result.detail),
             None => "nothing to judge: no manifest was found".to_owned(),
         };
     }
-    let unread = results.iter().filter(|r| r.required && r.status == Status::Skipped).count();
+    let unread = results
+        .iter()
+        .filter(|r| r.required && r.status == Status::Skipped)
+        .count();
     let mut text = match deployments {
         [one] => one.verdict.clone(),
         several => {
             let n = |r: Readiness| several.iter().filter(|d| d.readiness == r).count();
             let mut parts = Vec::new();
-            for r in [Readiness::Blocked, Readiness::Inconclusive, Readiness::Degraded, Readiness::Unproven, Readiness::NotApplicable] {
+            for r in [
+                Readiness::Blocked,
+                Readiness::Inconclusive,
+                Readiness::Degraded,
+                Readiness::Unproven,
+                Readiness::NotApplicable,
+            ] {
                 if n(r) > 0 {
                     parts.push(format!("{} {}", n(r), r.as_str()));
                 }
             }
             let worst = several.iter().min_by_key(|d| d.readiness);
-            let lead = worst.filter(|d| d.readiness <= Readiness::Degraded).map(|d| format!("; {}: {}", d.name, d.verdict)).unwrap_or_default();
+            let lead = worst
+                .filter(|d| d.readiness <= Readiness::Degraded)
+                .map(|d| format!("; {}: {}", d.name, d.verdict))
+                .unwrap_or_default();
             format!("{} deployments: {}{lead}", several.len(), parts.join(", "))
         }
     };
     if unread > 0 && readiness != Readiness::NotApplicable {
-        text.push_str(&format!("; {unread} part{} of the input could not be read", if unread == 1 { "" } else { "s" }));
+        let parts = if unread == 1 { "part" } else { "parts" };
+        text = format!("{text}; {unread} {parts} of the input could not be read");
     }
     text
 }
 
 /// The most useful next commands.
-fn next_steps(readiness: Readiness, facts: &Facts, results: &[CheckResult], scope: &[String]) -> Vec<NextStep> {
-    let step = |command: String, why: &str| NextStep { command, why: why.to_owned(), read_only: true };
+fn next_steps(
+    readiness: Readiness,
+    facts: &Facts,
+    results: &[CheckResult],
+    scope: &[String],
+) -> Vec<NextStep> {
+    let step = |command: String, why: &str| NextStep {
+        command,
+        why: why.to_owned(),
+        read_only: true,
+    };
     let worst = match readiness {
         Readiness::Blocked => Some(Status::Fail),
         Readiness::Degraded => Some(Status::Warn),
@@ -171,11 +258,20 @@ fn next_steps(readiness: Readiness, facts: &Facts, results: &[CheckResult], scop
     };
     let mut next = Vec::new();
     if let Some(cause) = worst.and_then(|s| first(results, s)).and_then(|r| r.cause) {
-        next.push(step(format!("check-interconnect explain {cause}"), "what it means, when it is no problem, and how to fix it"));
-        next.push(step(format!("check-interconnect env {}", quoted(scope)), "judge again after the fix"));
+        next.push(step(
+            format!("check-interconnect explain {cause}"),
+            "what it means, when it is no problem, and how to fix it",
+        ));
+        next.push(step(
+            format!("check-interconnect env {}", quoted(scope)),
+            "judge again after the fix",
+        ));
     }
     if matches!(readiness, Readiness::Unproven | Readiness::Degraded) {
-        let named = facts.deployments.iter().find(|d| d.is_disaggregated() && d.partial.is_none());
+        let named = facts
+            .deployments
+            .iter()
+            .find(|d| d.is_disaggregated() && d.partial.is_none());
         if let Some(deployment) = named {
             next.push(step(proof_command(deployment), "the payload lane in the worker's own log (rma(...)) is evidence; start the workers with UCX_LOG_LEVEL=info"));
         }
@@ -190,19 +286,36 @@ fn proof_command(deployment: &Deployment) -> String {
         format!(
             "kubectl logs -n {} -c main -l {} --tail=-1 | grep -E 'ucp_context|rma\\('",
             shell_word(namespace),
-            shell_word(&format!("nvidia.com/dynamo-graph-deployment-name={}", deployment.name))
+            shell_word(&format!(
+                "nvidia.com/dynamo-graph-deployment-name={}",
+                deployment.name
+            ))
         )
     } else {
-        format!("kubectl logs -n {} POD --tail=-1 | grep -E 'ucp_context|rma\\('", shell_word(namespace))
+        format!(
+            "kubectl logs -n {} POD --tail=-1 | grep -E 'ucp_context|rma\\('",
+            shell_word(namespace)
+        )
     }
 }
 
 fn quoted(scope: &[String]) -> String {
-    scope.iter().map(|s| shell_word(s)).collect::<Vec<_>>().join(" ")
+    scope
+        .iter()
+        .map(|s| shell_word(s))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A word that a shell takes as it is.
 fn shell_word(word: &str) -> String {
-    let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c));
-    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    let plain = !word.is_empty()
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c));
+    if plain {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }

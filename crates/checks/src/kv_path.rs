@@ -8,7 +8,7 @@
 //! default to NIXL without a flag. (ai-dynamo/dynamo: components/src/dynamo/vllm/args.py,
 //! docs/.../efa-on-aws.mdx, docs/.../kv-cache-transfer.md)
 
-use model::{Engine, Place, Role, Value, Worker};
+use model::{Engine, Hidden, Place, Role, Value, Worker};
 
 /// What moves KV cache between workers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,11 +68,13 @@ impl KvPath {
 
     /// Whether UCX carries the KV cache, as far as is known; what is unknown counts as the default, UCX.
     pub(crate) fn may_use_ucx(&self) -> bool {
-        match (&self.connector, &self.backend) {
-            (Connector::Nixl | Connector::Unknown(_), None | Some(Backend::Ucx)) => true,
-            (Connector::Other(_), Some(Backend::Ucx)) => true,
-            _ => false,
-        }
+        matches!(
+            (&self.connector, &self.backend),
+            (
+                Connector::Nixl | Connector::Unknown(_),
+                None | Some(Backend::Ucx)
+            ) | (Connector::Other(_), Some(Backend::Ucx))
+        )
     }
 
     pub(crate) fn uses_libfabric(&self) -> bool {
@@ -95,27 +97,51 @@ pub(crate) fn of(worker: &Worker) -> KvPath {
     match worker.engine {
         Engine::Sglang => sglang(worker),
         Engine::Trtllm => trtllm(worker),
-        Engine::Mocker => KvPath { connector: Connector::Other("mock engine".into()), backend: None, backend_is_named: false, place: None },
+        Engine::Mocker => KvPath {
+            connector: Connector::Other("mock engine".into()),
+            backend: None,
+            backend_is_named: false,
+            place: None,
+        },
         Engine::Vllm | Engine::TokenSpeed | Engine::Unknown => vllm(worker),
     }
 }
 
 fn unknown(why: impl Into<String>) -> KvPath {
-    KvPath { connector: Connector::Unknown(why.into()), backend: None, backend_is_named: false, place: None }
+    KvPath {
+        connector: Connector::Unknown(why.into()),
+        backend: None,
+        backend_is_named: false,
+        place: None,
+    }
 }
 
 fn vllm(worker: &Worker) -> KvPath {
-    let connectors: Vec<_> = worker.settings.iter().filter(|s| s.name == "kv_connector").collect();
+    let connectors: Vec<_> = worker
+        .settings
+        .iter()
+        .filter(|s| s.name == "kv_connector")
+        .collect();
     for setting in &connectors {
-        let Some(name) = setting.value.literal() else { continue };
+        let Some(name) = setting.value.literal() else {
+            continue;
+        };
         let connector = match name {
             "NixlConnector" | "NixlPushConnector" | "RixlConnector" => Connector::Nixl,
             "MooncakeConnector" => {
-                return KvPath { connector: Connector::Mooncake, backend: Some(Backend::Mooncake), backend_is_named: true, place: Some(setting.place.clone()) };
+                return KvPath {
+                    connector: Connector::Mooncake,
+                    backend: Some(Backend::Mooncake),
+                    backend_is_named: true,
+                    place: Some(setting.place.clone()),
+                };
             }
             _ => continue,
         };
-        let named = worker.literal("kv_connector_extra_config.backends").and_then(|b| b.split(',').next()).filter(|b| !b.is_empty());
+        let named = worker
+            .literal("kv_connector_extra_config.backends")
+            .and_then(|b| b.split(',').next())
+            .filter(|b| !b.is_empty());
         return KvPath {
             connector,
             backend: Some(named.map_or(Backend::Ucx, backend_of)),
@@ -125,12 +151,20 @@ fn vllm(worker: &Worker) -> KvPath {
     }
     if let Some(setting) = connectors.first() {
         let name = setting.value.literal().unwrap_or_default().to_owned();
-        return KvPath { connector: Connector::Other(name), backend: None, backend_is_named: false, place: Some(setting.place.clone()) };
+        return KvPath {
+            connector: Connector::Other(name),
+            backend: None,
+            backend_is_named: false,
+            place: Some(setting.place.clone()),
+        };
     }
-    if let Some(setting) = worker.setting("--kv-transfer-config") {
-        if let Value::Dynamic(why) = &setting.value {
-            return KvPath { place: Some(setting.place.clone()), ..unknown(format!("--kv-transfer-config is {why}")) };
-        }
+    if let Some(setting) = worker.setting("--kv-transfer-config")
+        && let Value::Dynamic(why) = &setting.value
+    {
+        return KvPath {
+            place: Some(setting.place.clone()),
+            ..unknown(format!("--kv-transfer-config is {why}"))
+        };
     }
     match worker.literal("--connector") {
         Some(list) if list.contains("nixl") => {
@@ -146,21 +180,30 @@ fn vllm(worker: &Worker) -> KvPath {
     if worker.engine == Engine::Unknown {
         return unknown("no known engine is started in the input");
     }
-    if let Some(why) = worker.opaque.first() {
-        return unknown(why.clone());
-    }
-    if !worker.has_command {
-        return unknown("the start command is not in the input");
+    if let Some(why) = hidden_flags(worker) {
+        return unknown(why);
     }
     if is_dynamo_before_1_0(worker) {
-        return KvPath { connector: Connector::Nixl, backend: Some(Backend::Ucx), backend_is_named: false, place: worker.image.as_ref().map(|i| i.place.clone()) };
+        return KvPath {
+            connector: Connector::Nixl,
+            backend: Some(Backend::Ucx),
+            backend_is_named: false,
+            place: worker.image.as_ref().map(|i| i.place.clone()),
+        };
     }
-    KvPath { connector: Connector::Nothing, backend: None, backend_is_named: false, place: None }
+    KvPath {
+        connector: Connector::Nothing,
+        backend: None,
+        backend_is_named: false,
+        place: None,
+    }
 }
 
 /// Dynamo's vLLM images before 1.0 use NIXL without being told.
 fn is_dynamo_before_1_0(worker: &Worker) -> bool {
-    let Some(image) = &worker.image else { return false };
+    let Some(image) = &worker.image else {
+        return false;
+    };
     if !image.value.contains("vllm-runtime") {
         return false;
     }
@@ -175,21 +218,45 @@ fn sglang(worker: &Worker) -> KvPath {
     let setting = worker.setting("--disaggregation-transfer-backend");
     let name = match setting.map(|s| &s.value) {
         Some(Value::Literal(name)) => name.clone(),
-        Some(Value::Dynamic(why)) => return unknown(format!("--disaggregation-transfer-backend is {why}")),
-        None if !worker.opaque.is_empty() && worker.setting("--disaggregation-mode").is_none() => {
-            return unknown(worker.opaque.first().cloned().unwrap_or_default());
+        Some(Value::Dynamic(why)) => {
+            return unknown(format!("--disaggregation-transfer-backend is {why}"));
         }
-        None if !worker.has_command => return unknown("the start command is not in the input"),
-        None => "mooncake".to_owned(),
+        // The NIXL backend is named for a reason.
+        None if worker
+            .setting("SGLANG_DISAGGREGATION_NIXL_BACKEND")
+            .is_some()
+            && hidden_flags(worker).is_some() =>
+        {
+            "nixl".to_owned()
+        }
+        None => match hidden_flags(worker) {
+            Some(why) => return unknown(why),
+            None => "mooncake".to_owned(),
+        },
     };
     let place = setting.map(|s| s.place.clone());
     match name.as_str() {
         "nixl" => {
             let named = worker.literal("SGLANG_DISAGGREGATION_NIXL_BACKEND");
-            KvPath { connector: Connector::Nixl, backend: Some(named.map_or(Backend::Ucx, backend_of)), backend_is_named: named.is_some(), place }
+            KvPath {
+                connector: Connector::Nixl,
+                backend: Some(named.map_or(Backend::Ucx, backend_of)),
+                backend_is_named: named.is_some(),
+                place,
+            }
         }
-        "mooncake" => KvPath { connector: Connector::Mooncake, backend: Some(Backend::Mooncake), backend_is_named: setting.is_some(), place },
-        other => KvPath { connector: Connector::Other(other.to_owned()), backend: None, backend_is_named: true, place },
+        "mooncake" => KvPath {
+            connector: Connector::Mooncake,
+            backend: Some(Backend::Mooncake),
+            backend_is_named: setting.is_some(),
+            place,
+        },
+        other => KvPath {
+            connector: Connector::Other(other.to_owned()),
+            backend: None,
+            backend_is_named: true,
+            place,
+        },
     }
 }
 
@@ -198,17 +265,33 @@ fn trtllm(worker: &Worker) -> KvPath {
     let place = setting.map(|s| s.place.clone());
     let name = match setting.map(|s| &s.value) {
         Some(Value::Literal(name)) => name.to_ascii_uppercase(),
-        Some(Value::Dynamic(why)) => return unknown(format!("cache_transceiver_config.backend is {why}")),
+        Some(Value::Dynamic(why)) => {
+            return unknown(format!("cache_transceiver_config.backend is {why}"));
+        }
+        // The backend of a transceiver that cannot be seen is named for a reason.
+        None if worker.setting("TRTLLM_NIXL_KVCACHE_BACKEND").is_some()
+            && hidden_flags(worker).is_some() =>
+        {
+            "NIXL".to_owned()
+        }
         None => {
-            if let Some(why) = worker.opaque.first() {
-                return unknown(why.clone());
+            if let Some(why) = hidden_flags(worker) {
+                return unknown(why);
             }
-            if !worker.has_command {
-                return unknown("the start command is not in the input");
-            }
-            let file = ["--extra-engine-args", "--extra-llm-api-options", "--override-engine-args"].iter().any(|f| worker.setting(f).is_some());
+            let file = [
+                "--extra-engine-args",
+                "--extra-llm-api-options",
+                "--override-engine-args",
+            ]
+            .iter()
+            .any(|f| worker.setting(f).is_some());
             if file {
-                return KvPath { connector: Connector::Nothing, backend: None, backend_is_named: false, place: None };
+                return KvPath {
+                    connector: Connector::Nothing,
+                    backend: None,
+                    backend_is_named: false,
+                    place: None,
+                };
             }
             return unknown("no engine configuration is named in the start command");
         }
@@ -225,13 +308,49 @@ fn trtllm(worker: &Worker) -> KvPath {
     match name.as_str() {
         "NIXL" => {
             let named = worker.literal("TRTLLM_NIXL_KVCACHE_BACKEND");
-            KvPath { connector: Connector::Nixl, backend: Some(named.map_or(Backend::Ucx, backend_of)), backend_is_named: named.is_some(), place }
+            KvPath {
+                connector: Connector::Nixl,
+                backend: Some(named.map_or(Backend::Ucx, backend_of)),
+                backend_is_named: named.is_some(),
+                place,
+            }
         }
-        "UCX" => KvPath { connector: Connector::Other("TensorRT-LLM/UCX".into()), backend: Some(Backend::Ucx), backend_is_named: true, place },
-        "MOONCAKE" => KvPath { connector: Connector::Mooncake, backend: Some(Backend::Mooncake), backend_is_named: true, place },
-        "NULL" | "" => KvPath { connector: Connector::Nothing, backend: None, backend_is_named: false, place },
-        other => KvPath { connector: Connector::Other(format!("TensorRT-LLM/{other}")), backend: None, backend_is_named: true, place },
+        "UCX" => KvPath {
+            connector: Connector::Other("TensorRT-LLM/UCX".into()),
+            backend: Some(Backend::Ucx),
+            backend_is_named: true,
+            place,
+        },
+        "MOONCAKE" => KvPath {
+            connector: Connector::Mooncake,
+            backend: Some(Backend::Mooncake),
+            backend_is_named: true,
+            place,
+        },
+        "NULL" | "" => KvPath {
+            connector: Connector::Nothing,
+            backend: None,
+            backend_is_named: false,
+            place,
+        },
+        other => KvPath {
+            connector: Connector::Other(format!("TensorRT-LLM/{other}")),
+            backend: None,
+            backend_is_named: true,
+            place,
+        },
     }
+}
+
+/// Why flags that are not there may still be in force.
+fn hidden_flags(worker: &Worker) -> Option<String> {
+    if let Some(why) = worker
+        .hidden(Hidden::Command)
+        .or_else(|| worker.hidden(Hidden::EngineConfig))
+    {
+        return Some(why.to_owned());
+    }
+    (!worker.has_command).then(|| "the start command is not in the input".to_owned())
 }
 
 /// Whether a role needs a connector of its own: both do, whichever direction the bytes take.

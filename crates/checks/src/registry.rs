@@ -28,5 +28,7 @@ pub fn check(name: &str) -> Option<&'static Check> {
 
 /// A cause by its name, with its check.
 pub fn cause(id: &str) -> Option<(&'static Check, &'static Cause)> {
-    CHECKS.iter().find_map(|c| c.cause(id).map(|cause| (c, cause)))
+    CHECKS
+        .iter()
+        .find_map(|c| c.cause(id).map(|cause| (c, cause)))
 }

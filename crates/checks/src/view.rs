@@ -30,7 +30,9 @@ impl<'f> View<'f> {
                 worker,
                 path: kv_path::of(worker),
                 fabric: fabric::of(worker, deployment),
-                tls: worker.literal("UCX_TLS").map(|value| ucx_tls::evaluate(Some(value), &Build::everything(), None)),
+                tls: worker
+                    .literal("UCX_TLS")
+                    .map(|value| ucx_tls::evaluate(Some(value), &Build::everything(), None)),
             })
             .collect();
         Self { deployment, kv }
@@ -47,7 +49,10 @@ impl<'f> View<'f> {
 
     /// A patch, values or data: judged for what it sets, never for what it leaves out.
     pub(crate) fn is_part(&self) -> bool {
-        matches!(self.deployment.partial, Some(Partial::Patch | Partial::Data | Partial::Template))
+        matches!(
+            self.deployment.partial,
+            Some(Partial::Patch | Partial::Data | Partial::Template)
+        )
     }
 
     /// Any role asks for a fabric.
@@ -57,7 +62,12 @@ impl<'f> View<'f> {
 
     /// Prefill and decode are kept on one host by something that the input says.
     pub(crate) fn is_single_host(&self) -> bool {
-        let placed = |role| self.role(role).next().is_some() && self.role(role).all(|w| w.worker.same_host.is_some() && w.worker.nodes <= 1);
+        let placed = |role| {
+            self.role(role).next().is_some()
+                && self
+                    .role(role)
+                    .all(|w| w.worker.same_host.is_some() && w.worker.nodes <= 1)
+        };
         placed(Role::Prefill) && placed(Role::Decode)
     }
 }

@@ -117,6 +117,7 @@ pub struct EnvArgs {
     /// Files, directories (searched for .yaml, .yml and .json), or - for standard input
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -143,6 +144,7 @@ pub struct LiveArgs {
     /// Container of the pod
     #[arg(short, long)]
     pub container: Option<String>,
+    /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use checks::{CHECKS, Cause, Check};
 
 /// The text for one name, or the list of all.
-pub fn text(name: Option<&str>) -> Result<String, String> {
+pub(crate) fn text(name: Option<&str>) -> Result<String, String> {
     let Some(name) = name else { return Ok(list()) };
     if let Some(check) = checks::check(name) {
         return Ok(of_check(check));
@@ -25,10 +25,19 @@ pub fn text(name: Option<&str>) -> Result<String, String> {
             ));
         }
     }
-    let all = CHECKS.iter().map(|c| c.name).chain(CHECKS.iter().flat_map(|c| c.causes.iter().map(|c| c.id))).chain(checks::PROBLEMS.iter().map(|p| p.id));
+    let all = CHECKS
+        .iter()
+        .map(|c| c.name)
+        .chain(CHECKS.iter().flat_map(|c| c.causes.iter().map(|c| c.id)))
+        .chain(checks::PROBLEMS.iter().map(|p| p.id));
     let close = settings::distance::closest(name, all);
-    let hint = close.map(|c| format!("; did you mean {c}?")).unwrap_or_default();
-    Err(format!("no check or cause is called '{}'{hint} (check-interconnect explain lists all)", name.escape_debug()))
+    let hint = close
+        .map(|c| format!("; did you mean {c}?"))
+        .unwrap_or_default();
+    Err(format!(
+        "no check or cause is called '{}'{hint} (check-interconnect explain lists all)",
+        name.escape_debug()
+    ))
 }
 
 fn list() -> String {
@@ -59,14 +68,19 @@ pub fn of_check(check: &Check) -> String {
 }
 
 fn of_cause(cause: &Cause, check: Option<&Check>) -> String {
-    let check = check.map(|c| format!("\nChecked by {} ({})\n", c.name, c.title)).unwrap_or_default();
+    let check = check
+        .map(|c| format!("\nChecked by {} ({})\n", c.name, c.title))
+        .unwrap_or_default();
     format!("# {}\n\n{}{check}", cause.id, body(cause))
 }
 
 fn body(cause: &Cause) -> String {
     let sentence = |text: &str| {
         let mut chars = text.chars();
-        let first = chars.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
+        let first = chars
+            .next()
+            .map(|c| c.to_uppercase().collect::<String>())
+            .unwrap_or_default();
         format!("{first}{}.", chars.as_str().trim_end_matches('.'))
     };
     format!(

@@ -62,7 +62,11 @@ fn env(args: &EnvArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     Outputs::from_args(&args.output)?;
     let facts = sources::read(&args.paths);
-    let scope = args.paths.iter().map(|p| p.to_string_lossy().into_owned()).collect();
+    let scope = args
+        .paths
+        .iter()
+        .map(|p| p.to_string_lossy().into_owned())
+        .collect();
     finish(&checks::judge_env(&facts, scope), &args.output)
 }
 
@@ -78,8 +82,13 @@ fn finish(report: &model::Report, output: &OutputArgs) -> Result<ExitCode, Strin
 }
 
 fn print(text: &str) -> Result<ExitCode, String> {
-    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write to standard output: {error}")),
+    match io::stdout()
+        .write_all(text.as_bytes())
+        .and_then(|()| io::stdout().flush())
+    {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to standard output: {error}"))
+        }
         _ => Ok(ExitCode::SUCCESS),
     }
 }
@@ -100,10 +109,17 @@ pub fn man(command: Option<&str>) -> Result<String, String> {
         Some(name) => root
             .find_subcommand(name)
             .cloned()
-            .ok_or_else(|| format!("no command is called '{}'; check-interconnect --help lists them", name.escape_debug()))?
+            .ok_or_else(|| {
+                format!(
+                    "no command is called '{}'; check-interconnect --help lists them",
+                    name.escape_debug()
+                )
+            })?
             .name(format!("check-interconnect-{name}")),
     };
     let mut out = Vec::new();
-    clap_mangen::Man::new(page).render(&mut out).map_err(|e| e.to_string())?;
+    clap_mangen::Man::new(page)
+        .render(&mut out)
+        .map_err(|e| e.to_string())?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }

@@ -5,14 +5,17 @@ use std::borrow::Cow;
 use model::{CheckResult, Coverage, Grade, Readiness, Reason, Report, Status, Subject};
 
 /// The honest report of a command that this version does not have.
-pub fn not_built(command: &'static str) -> Report {
+pub(crate) fn not_built(command: &'static str) -> Report {
     let detail = format!("{command} is not part of this version: nothing was looked at");
     let result = CheckResult {
         name: Cow::Owned(format!("{command}/not-built")),
         status: Status::Skipped,
         detail: detail.clone(),
         cause: None,
-        fix: Some("judge the recipe with check-interconnect env PATH; look into the worker by hand".to_owned()),
+        fix: Some(
+            "judge the recipe with check-interconnect env PATH; look into the worker by hand"
+                .to_owned(),
+        ),
         reason: Some(Reason::NotBuilt),
         note: None,
         grade: Grade::Assumed,
@@ -26,7 +29,10 @@ pub fn not_built(command: &'static str) -> Report {
         scope: Vec::new(),
         deployments: Vec::new(),
         results: vec![result],
-        coverage: Coverage { facts_missing: 1, ..Coverage::default() },
+        coverage: Coverage {
+            facts_missing: 1,
+            ..Coverage::default()
+        },
         readiness: Readiness::Inconclusive,
         verdict: detail,
         next: Vec::new(),

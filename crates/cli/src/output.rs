@@ -17,7 +17,7 @@ struct Target {
 }
 
 /// All outputs of a run.
-pub struct Outputs {
+pub(crate) struct Outputs {
     targets: Vec<Target>,
     color: Color,
     verbose: bool,
@@ -25,7 +25,7 @@ pub struct Outputs {
 
 impl Outputs {
     /// Reads `-o`. The error says what was got and what was expected.
-    pub fn from_args(args: &OutputArgs) -> Result<Self, String> {
+    pub(crate) fn from_args(args: &OutputArgs) -> Result<Self, String> {
         let mut targets = Vec::new();
         for given in &args.output {
             let (format, file) = split(given);
@@ -36,24 +36,35 @@ impl Outputs {
             return Err("two formats for standard output; give all but one a file: -o text -o json=report.json".to_owned());
         }
         if targets.is_empty() {
-            targets.push(Target { format: Format::Text, file: None });
+            targets.push(Target {
+                format: Format::Text,
+                file: None,
+            });
         }
-        Ok(Self { targets, color: args.color, verbose: args.verbose })
+        Ok(Self {
+            targets,
+            color: args.color,
+            verbose: args.verbose,
+        })
     }
 
     /// Writes the report everywhere. Files first: standard output may be closed by its reader at any time.
-    pub fn write(&self, report: &Report) -> Result<(), String> {
+    pub(crate) fn write(&self, report: &Report) -> Result<(), String> {
         for target in &self.targets {
             if let Some(path) = &target.file {
                 let options = self.options(false);
-                atomically(path, |out| report::render(target.format, report, &options, out)).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+                atomically(path, |out| {
+                    report::render(target.format, report, &options, out)
+                })
+                .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
             }
         }
         for target in self.targets.iter().filter(|t| t.file.is_none()) {
             let terminal = io::stdout().is_terminal();
             let options = self.options(terminal);
             let mut out = BufWriter::new(io::stdout().lock());
-            let written = report::render(target.format, report, &options, &mut out).and_then(|()| out.flush());
+            let written = report::render(target.format, report, &options, &mut out)
+                .and_then(|()| out.flush());
             match written {
                 // The reader has seen enough (head, less): no error of ours.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
@@ -69,16 +80,28 @@ impl Outputs {
         let color = match self.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb"),
+            Color::Auto => {
+                terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+            }
         };
-        let width = terminal_size::terminal_size().filter(|_| terminal).map_or(100, |(width, _)| usize::from(width.0).clamp(40, 140));
-        Options { color, width, version: env!("CARGO_PKG_VERSION"), verbose: self.verbose, ascii: terminal && !utf8_locale() }
+        let width = terminal_size::terminal_size()
+            .filter(|_| terminal)
+            .map_or(100, |(width, _)| usize::from(width.0).clamp(40, 140));
+        Options {
+            color,
+            width,
+            version: env!("CARGO_PKG_VERSION"),
+            verbose: self.verbose,
+            ascii: terminal && !utf8_locale(),
+        }
     }
 }
 
 /// Whether the locale promises UTF-8. Nothing set says nothing, and nearly all terminals take it.
 fn utf8_locale() -> bool {
-    let value = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|n| std::env::var(n).ok().filter(|v| !v.is_empty()));
+    let value = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|n| std::env::var(n).ok().filter(|v| !v.is_empty()));
     value.is_none_or(|v| {
         let v = v.to_ascii_lowercase();
         v.contains("utf-8") || v.contains("utf8")
@@ -98,7 +121,9 @@ fn split(given: &OsStr) -> (String, Option<PathBuf>) {
 #[cfg(unix)]
 fn tail(given: &OsStr, from: usize) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
-    PathBuf::from(OsStr::from_bytes(given.as_bytes().get(from..).unwrap_or_default()))
+    PathBuf::from(OsStr::from_bytes(
+        given.as_bytes().get(from..).unwrap_or_default(),
+    ))
 }
 
 #[cfg(not(unix))]
@@ -107,7 +132,10 @@ fn tail(given: &OsStr, from: usize) -> PathBuf {
 }
 
 /// Writes beside the file and renames, so that a reader never sees half a report.
-fn atomically(path: &Path, write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> io::Result<()> {
+fn atomically(
+    path: &Path,
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> io::Result<()> {
     // A device or a pipe cannot be replaced.
     if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
         let mut out = BufWriter::new(File::options().write(true).open(path)?);

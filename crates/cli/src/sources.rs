@@ -31,7 +31,7 @@ enum Work {
 }
 
 /// Reads all paths into facts, in the order given; directories in the order of their names.
-pub fn read(paths: &[PathBuf]) -> Facts {
+pub(crate) fn read(paths: &[PathBuf]) -> Facts {
     let mut work = Vec::new();
     for path in paths {
         plan(path, &mut work);
@@ -41,7 +41,11 @@ pub fn read(paths: &[PathBuf]) -> Facts {
     for read in read_all(&work) {
         match read {
             Read::Draft(draft) => drafts.push(draft),
-            Read::Problem(path, problem) => problems.push(Input { path, documents: 0, problems: vec![problem] }),
+            Read::Problem(path, problem) => problems.push(Input {
+                path,
+                documents: 0,
+                problems: vec![problem],
+            }),
         }
     }
     let mut facts = recipe::assemble(drafts);
@@ -53,8 +57,19 @@ fn shown(path: &Path) -> Arc<str> {
     path.to_string_lossy().into()
 }
 
-fn problem(cause: &'static str, detail: impl Into<String>, fix: &str, outcome: Outcome) -> InputProblem {
-    InputProblem { cause, detail: detail.into(), fix: fix.to_owned(), position: None, outcome }
+fn problem(
+    cause: &'static str,
+    detail: impl Into<String>,
+    fix: &str,
+    outcome: Outcome,
+) -> InputProblem {
+    InputProblem {
+        cause,
+        detail: detail.into(),
+        fix: fix.to_owned(),
+        position: None,
+        outcome,
+    }
 }
 
 /// Decides what there is to read under a path.
@@ -73,12 +88,19 @@ fn plan(path: &Path, work: &mut Vec<Work>) {
 
 /// `<(command)` gives a pipe that is open already; any other FIFO could wait for a writer for ever.
 fn is_open_pipe(path: &Path) -> bool {
-    path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") || path == Path::new("/dev/stdin")
+    path.starts_with("/dev/fd")
+        || path.starts_with("/proc/self/fd")
+        || path == Path::new("/dev/stdin")
 }
 
 fn not_a_file(kind: FileType) -> InputProblem {
     let what = what_kind(kind);
-    problem("input-not-a-file", format!("{what}, not a file or directory"), "to read a stream, pipe it: command | check-interconnect env -", Outcome::Broken)
+    problem(
+        "input-not-a-file",
+        format!("{what}, not a file or directory"),
+        "to read a stream, pipe it: command | check-interconnect env -",
+        Outcome::Broken,
+    )
 }
 
 #[cfg(unix)]
@@ -101,25 +123,54 @@ fn what_kind(_kind: FileType) -> &'static str {
 fn unreachable_path(path: &Path, error: &io::Error) -> InputProblem {
     let is_link = fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
     match error.kind() {
-        io::ErrorKind::NotFound if is_link => problem("input-link-loop", "a symbolic link to nothing", "correct or remove the link", Outcome::Broken),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => problem("input-missing", "no such file or directory", "check the path", Outcome::Missing),
-        io::ErrorKind::PermissionDenied => {
-            problem("input-unreadable", "permission denied", "check its permissions, or pipe its content: check-interconnect env - < FILE", Outcome::Broken)
-        }
-        _ if is_link => problem("input-link-loop", format!("a symbolic link that cannot be followed: {}", reason(error)), "correct or remove the link", Outcome::Broken),
-        _ => problem("input-unreadable", reason(error), "check the path", Outcome::Broken),
+        io::ErrorKind::NotFound if is_link => problem(
+            "input-link-loop",
+            "a symbolic link to nothing",
+            "correct or remove the link",
+            Outcome::Broken,
+        ),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => problem(
+            "input-missing",
+            "no such file or directory",
+            "check the path",
+            Outcome::Missing,
+        ),
+        io::ErrorKind::PermissionDenied => problem(
+            "input-unreadable",
+            "permission denied",
+            "check its permissions, or pipe its content: check-interconnect env - < FILE",
+            Outcome::Broken,
+        ),
+        _ if is_link => problem(
+            "input-link-loop",
+            format!("a symbolic link that cannot be followed: {}", reason(error)),
+            "correct or remove the link",
+            Outcome::Broken,
+        ),
+        _ => problem(
+            "input-unreadable",
+            reason(error),
+            "check the path",
+            Outcome::Broken,
+        ),
     }
 }
 
 /// The system's words without Rust's "(os error N)".
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
-    text.split_once(" (os error").map_or(text.clone(), |(head, _)| head.to_owned()).to_ascii_lowercase()
+    text.split_once(" (os error")
+        .map_or(text.clone(), |(head, _)| head.to_owned())
+        .to_ascii_lowercase()
 }
 
 fn directory(root: &Path, work: &mut Vec<Work>) {
     let mut found = false;
-    let walk = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter().filter_entry(|e| e.depth() == 0 || !(e.file_type().is_dir() && is_hidden(e.file_name())));
+    let walk = WalkDir::new(root)
+        .follow_links(true)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_entry(|e| e.depth() == 0 || !(e.file_type().is_dir() && is_hidden(e.file_name())));
     for entry in walk {
         match entry {
             Ok(entry) if entry.file_type().is_dir() => {}
@@ -130,7 +181,10 @@ fn directory(root: &Path, work: &mut Vec<Work>) {
             }
             Ok(entry) => {
                 found = true;
-                work.push(Work::Problem(shown(entry.path()), not_a_file(entry.file_type())));
+                work.push(Work::Problem(
+                    shown(entry.path()),
+                    not_a_file(entry.file_type()),
+                ));
             }
             Err(error) => {
                 let path = error.path().unwrap_or(root).to_owned();
@@ -138,12 +192,20 @@ fn directory(root: &Path, work: &mut Vec<Work>) {
                     // What the link leads back to is read where it stands.
                     work.push(Work::Problem(
                         shown(&path),
-                        problem("input-link-loop", "a symbolic link back to a directory above it; not followed", "nothing is lost; remove the link to silence this", Outcome::Noted),
+                        problem(
+                            "input-link-loop",
+                            "a symbolic link back to a directory above it; not followed",
+                            "nothing is lost; remove the link to silence this",
+                            Outcome::Noted,
+                        ),
                     ));
                 } else if let Some(io_error) = error.io_error() {
                     let link_to_data = !is_manifest_name(&path) && path.extension().is_some();
                     if !link_to_data {
-                        work.push(Work::Problem(shown(&path), unreachable_in_directory(&path, io_error)));
+                        work.push(Work::Problem(
+                            shown(&path),
+                            unreachable_in_directory(&path, io_error),
+                        ));
                     }
                 }
             }
@@ -152,7 +214,12 @@ fn directory(root: &Path, work: &mut Vec<Work>) {
     if !found {
         work.push(Work::Problem(
             shown(root),
-            problem("input-no-manifest", "no .yaml, .yml or .json file in this directory", "give a directory with manifests, or name the files", Outcome::Empty),
+            problem(
+                "input-no-manifest",
+                "no .yaml, .yml or .json file in this directory",
+                "give a directory with manifests, or name the files",
+                Outcome::Empty,
+            ),
         ));
     }
 }
@@ -171,12 +238,18 @@ fn is_hidden(name: &std::ffi::OsStr) -> bool {
 }
 
 fn is_manifest_name(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("yaml") || e.eq_ignore_ascii_case("yml") || e.eq_ignore_ascii_case("json"))
+    path.extension().is_some_and(|e| {
+        e.eq_ignore_ascii_case("yaml")
+            || e.eq_ignore_ascii_case("yml")
+            || e.eq_ignore_ascii_case("json")
+    })
 }
 
 /// Reads everything, on all cores where there is more than one file.
 fn read_all(work: &[Work]) -> Vec<Read> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(work.len());
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(work.len());
     if threads < 2 {
         return work.iter().map(|w| one(w, None)).collect();
     }
@@ -187,7 +260,9 @@ fn read_all(work: &[Work]) -> Vec<Read> {
             let mut mine = Vec::new();
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(item) = work.get(index) else { return mine };
+                let Some(item) = work.get(index) else {
+                    return mine;
+                };
                 mine.push((index, one(item, Some(&large))));
             }
         };
@@ -228,7 +303,10 @@ fn bytes(source: &mut dyn io::Read, size: u64) -> Result<Vec<u8>, InputProblem> 
     let too_large = || {
         problem(
             "input-too-large",
-            format!("larger than {} MiB; a manifest was expected", MAX_BYTES / 1024 / 1024),
+            format!(
+                "larger than {} MiB; a manifest was expected",
+                MAX_BYTES / 1024 / 1024
+            ),
             "give the manifest, not a data file",
             Outcome::Broken,
         )
@@ -240,7 +318,12 @@ fn bytes(source: &mut dyn io::Read, size: u64) -> Result<Vec<u8>, InputProblem> 
     match source.take(MAX_BYTES + 1).read_to_end(&mut buffer) {
         Ok(_) if buffer.len() as u64 > MAX_BYTES => Err(too_large()),
         Ok(_) => Ok(buffer),
-        Err(error) => Err(problem("input-unreadable", reason(&error), "check that it is a readable file", Outcome::Broken)),
+        Err(error) => Err(problem(
+            "input-unreadable",
+            reason(&error),
+            "check that it is a readable file",
+            Outcome::Broken,
+        )),
     }
 }
 
@@ -249,18 +332,37 @@ fn text(path: Arc<str>, bytes: Result<Vec<u8>, InputProblem>) -> Read {
         Ok(bytes) => bytes,
         Err(problem) => return Read::Problem(path, problem),
     };
-    let encoding = |what: &str, fix: &str| problem("input-not-utf8", format!("{what}; UTF-8 text was expected"), fix, Outcome::Broken);
+    let encoding = |what: &str, fix: &str| {
+        problem(
+            "input-not-utf8",
+            format!("{what}; UTF-8 text was expected"),
+            fix,
+            Outcome::Broken,
+        )
+    };
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
-        return Read::Problem(path, encoding("UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8 FILE"));
+        return Read::Problem(
+            path,
+            encoding("UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8 FILE"),
+        );
     }
     if bytes.contains(&0) {
-        return Read::Problem(path, encoding("binary data (it has NUL bytes)", "give a manifest"));
+        return Read::Problem(
+            path,
+            encoding("binary data (it has NUL bytes)", "give a manifest"),
+        );
     }
     match String::from_utf8(bytes) {
         Ok(text) => Read::Draft(recipe::read(&path, &text)),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            Read::Problem(path, encoding(&format!("byte {at} is not UTF-8"), "convert it to UTF-8, or leave it out"))
+            Read::Problem(
+                path,
+                encoding(
+                    &format!("byte {at} is not UTF-8"),
+                    "convert it to UTF-8, or leave it out",
+                ),
+            )
         }
     }
 }

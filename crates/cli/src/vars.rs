@@ -19,13 +19,20 @@ fn default_build(name: &str) -> &'static str {
 }
 
 /// The text or JSON for the arguments.
-pub fn text(args: &VarsArgs) -> Result<String, String> {
+pub(crate) fn text(args: &VarsArgs) -> Result<String, String> {
     let json = match args.output.as_deref() {
         None | Some("text") => false,
         Some("json") => true,
-        Some(other) => return Err(format!("unknown format '{}'; expected text or json", other.escape_debug())),
+        Some(other) => {
+            return Err(format!(
+                "unknown format '{}'; expected text or json",
+                other.escape_debug()
+            ));
+        }
     };
-    let Some(given) = args.name.as_deref() else { return Ok(list(json)) };
+    let Some(given) = args.name.as_deref() else {
+        return Ok(list(json));
+    };
     let (name, value) = match given.split_once('=') {
         Some((name, value)) => (name.trim(), Some(value)),
         None => (given.trim(), None),
@@ -42,21 +49,41 @@ pub fn text(args: &VarsArgs) -> Result<String, String> {
     judged(name, value, args.build.as_deref(), json)
 }
 
-fn judged(name: &str, value: Option<&str>, build: Option<&str>, json: bool) -> Result<String, String> {
+fn judged(
+    name: &str,
+    value: Option<&str>,
+    build: Option<&str>,
+    json: bool,
+) -> Result<String, String> {
     let row = if TABLES.contains(&name) {
         match evaluate_row(name, value, build.unwrap_or(default_build(name))) {
             Ok(row) => Some(row),
-            Err(RowError::UnknownBuild) => return Err(format!("unknown build '{}' for {name}; {}", build.unwrap_or_default().escape_debug(), builds(name))),
+            Err(RowError::UnknownBuild) => {
+                return Err(format!(
+                    "unknown build '{}' for {name}; {}",
+                    build.unwrap_or_default().escape_debug(),
+                    builds(name)
+                ));
+            }
             Err(error @ RowError::NoTable) => return Err(error.to_string()),
         }
     } else if build.is_some() {
-        return Err(format!("--build is for {}; {name} does not depend on it here", TABLES.join(", ")));
+        return Err(format!(
+            "--build is for {}; {name} does not depend on it here",
+            TABLES.join(", ")
+        ));
     } else {
         None
     };
     if let (Some(row), true) = (&row, json || build.is_some()) {
-        let object: Map<String, Value> = row.iter().map(|(column, cell)| ((*column).to_owned(), cell_value(column, cell))).collect();
-        return Ok(format!("{}\n", serde_json::to_string_pretty(&Value::Object(object)).unwrap_or_default()));
+        let object: Map<String, Value> = row
+            .iter()
+            .map(|(column, cell)| ((*column).to_owned(), cell_value(column, cell)))
+            .collect();
+        return Ok(format!(
+            "{}\n",
+            serde_json::to_string_pretty(&Value::Object(object)).unwrap_or_default()
+        ));
     }
     let (summary, problem) = match value {
         Some(value) => {
@@ -72,9 +99,15 @@ fn judged(name: &str, value: Option<&str>, build: Option<&str>, json: bool) -> R
         object.insert("effect".into(), summary.into());
         if let Some(problem) = problem {
             object.insert("problem".into(), problem.text.into());
-            object.insert("problem_kind".into(), format!("{:?}", problem.kind).to_lowercase().into());
+            object.insert(
+                "problem_kind".into(),
+                format!("{:?}", problem.kind).to_lowercase().into(),
+            );
         }
-        return Ok(format!("{}\n", serde_json::to_string_pretty(&Value::Object(object)).unwrap_or_default()));
+        return Ok(format!(
+            "{}\n",
+            serde_json::to_string_pretty(&Value::Object(object)).unwrap_or_default()
+        ));
     }
     let shown = value.map_or_else(|| format!("{name} (unset)"), |v| format!("{name}={v}"));
     let mut out = format!("{}\n  {summary}\n", clean(&shown));
@@ -101,7 +134,10 @@ fn cell_value(column: &str, cell: &str) -> Value {
 
 fn builds(name: &str) -> String {
     match name {
-        "UCX_TLS" => format!("expected one of {}, or the same with another version", settings::ucx_tls::Build::NAMES.join(", ")),
+        "UCX_TLS" => format!(
+            "expected one of {}, or the same with another version",
+            settings::ucx_tls::Build::NAMES.join(", ")
+        ),
         "NCCL_IB_HCA" => "expected an NCCL version such as 2.30.7".to_owned(),
         _ => "expected a UCX version such as 1.23".to_owned(),
     }
@@ -109,14 +145,37 @@ fn builds(name: &str) -> String {
 
 fn describe(name: &str, json: bool) -> Result<String, String> {
     if let Some(variable) = catalogue::lookup(name) {
-        return Ok(if json { format!("{}\n", serde_json::to_string_pretty(&object(&variable)).unwrap_or_default()) } else { page(&variable) });
+        return Ok(if json {
+            format!(
+                "{}\n",
+                serde_json::to_string_pretty(&object(&variable)).unwrap_or_default()
+            )
+        } else {
+            page(&variable)
+        });
     }
     if let Some(known) = known_names::known(name) {
-        let last = known.last.map(|l| format!(", last seen in {l}")).unwrap_or_default();
-        return Ok(format!("{name}\n  read by {}, first seen in {}{last}; not in the catalogue of variables that matter to KV transfer\n", if name.starts_with("UCX_") { "UCX" } else { "NCCL" }, known.first));
+        let last = known
+            .last
+            .map(|l| format!(", last seen in {l}"))
+            .unwrap_or_default();
+        return Ok(format!(
+            "{name}\n  read by {}, first seen in {}{last}; not in the catalogue of variables that matter to KV transfer\n",
+            if name.starts_with("UCX_") {
+                "UCX"
+            } else {
+                "NCCL"
+            },
+            known.first
+        ));
     }
-    let hint = known_names::did_you_mean(name).map(|n| format!("; did you mean {n}?")).unwrap_or_default();
-    Err(format!("no library that this tool knows reads '{}'{hint} (check-interconnect vars lists all)", name.escape_debug()))
+    let hint = known_names::did_you_mean(name)
+        .map(|n| format!("; did you mean {n}?"))
+        .unwrap_or_default();
+    Err(format!(
+        "no library that this tool knows reads '{}'{hint} (check-interconnect vars lists all)",
+        name.escape_debug()
+    ))
 }
 
 fn page(v: &Variable) -> String {
@@ -159,17 +218,38 @@ fn object(v: &Variable) -> Value {
 fn list(json: bool) -> String {
     if json {
         let all: Vec<Value> = catalogue::all().iter().map(object).collect();
-        return format!("{}\n", serde_json::to_string_pretty(&all).unwrap_or_default());
+        return format!(
+            "{}\n",
+            serde_json::to_string_pretty(&all).unwrap_or_default()
+        );
     }
-    let width = catalogue::all().iter().map(|v| v.name.len()).max().unwrap_or(0);
+    let width = catalogue::all()
+        .iter()
+        .map(|v| v.name.len())
+        .max()
+        .unwrap_or(0);
     let mut out = String::new();
     for v in catalogue::all() {
-        let _infallible = writeln!(out, "{:<width$}  {:<11} {}", v.name, v.relevance.as_str(), v.meaning);
+        let _infallible = writeln!(
+            out,
+            "{:<width$}  {:<11} {}",
+            v.name,
+            v.relevance.as_str(),
+            v.meaning
+        );
     }
     out
 }
 
 /// What the user typed goes to a terminal.
 fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+    text.chars()
+        .map(|c| {
+            if c.is_control() {
+                c.escape_unicode().to_string()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
 }

@@ -23,4 +23,4 @@ pub use place::Place;
 pub use result::{CheckResult, Grade, Reason, Source, Status, Subject};
 pub use setting::{Form, Setting, Value};
 pub use verdict::{NextStep, Readiness, Report};
-pub use worker::{Accelerator, Claim, Engine, Located, Resource, Role, Worker};
+pub use worker::{Accelerator, Claim, Engine, Hidden, Located, Resource, Role, Worker};

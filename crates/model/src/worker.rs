@@ -147,6 +147,17 @@ pub struct Claim {
     pub place: Place,
 }
 
+/// What hides a part of a worker from a reader of its manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Hidden {
+    /// The engine is started inside something that is not in the input (a script, an image's entry point).
+    Command,
+    /// The engine reads a configuration file that is not in the input.
+    EngineConfig,
+    /// A sourced file, a ConfigMap or a base configuration may set more variables.
+    Environment,
+}
+
 /// Everything known of one container that runs, or may run, an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
@@ -202,9 +213,8 @@ pub struct Worker {
     pub replicas: Option<u64>,
     /// The start command was found and read.
     pub has_command: bool,
-    /// The start command begins something that no rule knows (an image's own entry point, a sourced file):
-    /// why settings that are not here may still exist.
-    pub opaque: Vec<String>,
+    /// What is hidden, and by what: why settings that are not here may still exist.
+    pub hidden: Vec<(Hidden, String)>,
     /// The pod spec asks the scheduler to keep both roles on one host, or says single node.
     pub same_host: Option<Located<String>>,
 }
@@ -218,6 +228,14 @@ impl Worker {
     /// The literal value of a setting.
     pub fn literal(&self, name: &str) -> Option<&str> {
         self.setting(name).and_then(|s| s.value.literal())
+    }
+
+    /// What hides the given part, where something does.
+    pub fn hidden(&self, what: Hidden) -> Option<&str> {
+        self.hidden
+            .iter()
+            .find(|(h, _)| *h == what)
+            .map(|(_, why)| why.as_str())
     }
 
     /// Whether a setting exists, but only the running pod knows its value.

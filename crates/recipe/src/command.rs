@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use model::{Form, Place};
+use model::{Form, Hidden, Place};
 use yaml::Node;
 
 use crate::draft::{EnvDraft, EnvValue, FlagDraft, Run};
@@ -33,7 +33,11 @@ impl Word<'_> {
     }
 
     fn around(&self) -> Around {
-        if self.part.is_some() { Around::Inside } else { Around::Yaml }
+        if self.part.is_some() {
+            Around::Inside
+        } else {
+            Around::Yaml
+        }
     }
 
     fn place(&self, text: &Text<'_>, show: bool) -> Place {
@@ -53,7 +57,15 @@ pub(crate) fn read(text: &Text<'_>, container: Node<'_>) -> Run {
             _ => {}
         }
     }
-    let mut reader = Reader { text, run: Run { given: !items.is_empty(), ..Run::default() }, assigned: Vec::new(), export_all: false };
+    let mut reader = Reader {
+        text,
+        run: Run {
+            given: !items.is_empty(),
+            ..Run::default()
+        },
+        assigned: Vec::new(),
+        export_all: false,
+    };
     reader.argv(&items);
     reader.finish()
 }
@@ -68,10 +80,21 @@ struct Reader<'t, 's> {
 
 /// The index of the script in `sh -c SCRIPT`, if that is what the words are.
 fn script_index(words: &[&str]) -> Option<usize> {
-    let shell = words.iter().position(|w| matches!(w.rsplit('/').next(), Some("sh" | "bash" | "dash" | "ash" | "zsh")))?;
-    let flag = words.iter().enumerate().skip(shell + 1).take_while(|(_, w)| w.starts_with('-')).find(|(_, w)| {
-        w.strip_prefix('-').is_some_and(|f| f.ends_with('c') && f.bytes().all(|b| b.is_ascii_lowercase()))
-    });
+    let shell = words.iter().position(|w| {
+        matches!(
+            w.rsplit('/').next(),
+            Some("sh" | "bash" | "dash" | "ash" | "zsh")
+        )
+    })?;
+    let flag = words
+        .iter()
+        .enumerate()
+        .skip(shell + 1)
+        .take_while(|(_, w)| w.starts_with('-'))
+        .find(|(_, w)| {
+            w.strip_prefix('-')
+                .is_some_and(|f| f.ends_with('c') && f.bytes().all(|b| b.is_ascii_lowercase()))
+        });
     flag.map(|(index, _)| index + 1)
 }
 
@@ -88,15 +111,22 @@ impl Reader<'_, '_> {
         let words: Vec<Word<'_>> = items
             .iter()
             .zip(&texts)
-            .map(|(node, t)| Word { text: t.clone(), expands: t.contains("$("), quoted: true, node: *node, part: None })
+            .map(|(node, t)| Word {
+                text: t.clone(),
+                expands: t.contains("$("),
+                quoted: true,
+                node: *node,
+                part: None,
+            })
             .collect();
         // One argument with spaces and no command: the image's entry point is usually a shell.
-        if let [only] = words.as_slice() {
-            if only.text.contains(char::is_whitespace) && !only.text.starts_with('{') {
-                let script = only.text.clone();
-                self.script(only.node, 0, &script, 0);
-                return;
-            }
+        if let [only] = words.as_slice()
+            && only.text.contains(char::is_whitespace)
+            && !only.text.starts_with('{')
+        {
+            let script = only.text.clone();
+            self.script(only.node, 0, &script, 0);
+            return;
         }
         self.command(&words, false, 0);
         if self.run.engine.is_none() && !self.run.frontend && !self.run.tool {
@@ -127,9 +157,29 @@ impl Reader<'_, '_> {
             }
             let skip = words
                 .iter()
-                .take_while(|w| matches!(w.text.as_str(), "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "{" | "!" | "fi" | "done" | "esac" | "time"))
+                .take_while(|w| {
+                    matches!(
+                        w.text.as_str(),
+                        "if" | "then"
+                            | "else"
+                            | "elif"
+                            | "while"
+                            | "until"
+                            | "do"
+                            | "{"
+                            | "!"
+                            | "fi"
+                            | "done"
+                            | "esac"
+                            | "time"
+                    )
+                })
                 .count();
-            self.command(words.get(skip..).unwrap_or_default(), conditional > 0, nesting);
+            self.command(
+                words.get(skip..).unwrap_or_default(),
+                conditional > 0,
+                nesting,
+            );
         }
     }
 
@@ -137,7 +187,10 @@ impl Reader<'_, '_> {
     fn command(&mut self, words: &[Word<'_>], conditional: bool, nesting: u32) {
         let in_script = words.first().is_some_and(|w| w.part.is_some());
         let leading = if in_script {
-            words.iter().take_while(|w| shell::assignment(&w.text).is_some() && !w.text.starts_with('-')).count()
+            words
+                .iter()
+                .take_while(|w| shell::assignment(&w.text).is_some() && !w.text.starts_with('-'))
+                .count()
         } else {
             0
         };
@@ -162,7 +215,11 @@ impl Reader<'_, '_> {
                     let place = word.place(self.text, crate::allow::is_shown(&word.text));
                     self.run.exports.push(EnvDraft {
                         name: word.text.clone(),
-                        value: if conditional { EnvValue::Dynamic("unset under a condition in the start script".into()) } else { EnvValue::Unset },
+                        value: if conditional {
+                            EnvValue::Dynamic("unset under a condition in the start script".into())
+                        } else {
+                            EnvValue::Unset
+                        },
                         form: Form::ShellExport,
                         place,
                         json: Vec::new(),
@@ -171,17 +228,26 @@ impl Reader<'_, '_> {
                 return;
             }
             "set" => {
-                self.export_all |= rest.iter().skip(1).any(|w| w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains('a') || w.text == "allexport");
+                self.export_all |= rest.iter().skip(1).any(|w| {
+                    w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains('a')
+                        || w.text == "allexport"
+                });
                 return;
             }
             "source" | "." => {
-                if let Some(file) = rest.get(1) {
-                    self.run.opaque.push(format!("the start script sources {}", file.text));
+                // A virtual environment's script sets PATH and nothing of ours.
+                if let Some(file) = rest.get(1).filter(|f| !f.text.ends_with("/bin/activate")) {
+                    self.run.hidden.push((
+                        Hidden::Environment,
+                        format!("the start script sources {}", file.text),
+                    ));
                 }
                 return;
             }
-            "echo" | "printf" | ":" | "true" | "cat" | "grep" | "sed" | "awk" | "curl" | "wget" | "sleep" | "ulimit" | "mkdir" | "cp" | "ls" | "cd" | "test"
-            | "[" | "[[" | "trap" | "wait" | "kill" | "apt-get" | "apt" | "pip" | "pip3" | "uv" | "git" | "rm" | "chmod" | "ln" | "until" | "for" | "case" => return,
+            "echo" | "printf" | ":" | "true" | "cat" | "grep" | "sed" | "awk" | "curl" | "wget"
+            | "sleep" | "ulimit" | "mkdir" | "cp" | "ls" | "cd" | "test" | "[" | "[[" | "trap"
+            | "wait" | "kill" | "apt-get" | "apt" | "pip" | "pip3" | "uv" | "git" | "rm"
+            | "chmod" | "ln" | "until" | "for" | "case" => return,
             _ => {}
         }
         let engine_before = self.run.engine.is_some();
@@ -195,7 +261,10 @@ impl Reader<'_, '_> {
         if let Some(index) = script_index(&texts) {
             if let (Some(word), true) = (rest.get(index), nesting < MAX_NESTING) {
                 let script = word.text.clone();
-                let base = word.part.as_ref().map_or(0, |p| p.start + usize::from(word.quoted));
+                let base = word
+                    .part
+                    .as_ref()
+                    .map_or(0, |p| p.start + usize::from(word.quoted));
                 self.script(word.node, base, &script, nesting + 1);
             }
             return;
@@ -206,24 +275,35 @@ impl Reader<'_, '_> {
             match base {
                 "mpirun" | "mpiexec" | "prterun" => launcher = true,
                 "-x" if launcher => {
-                    if let Some(env) = rest.get(index + 1).and_then(|w| self.variable(w, Form::MpirunForward, conditional)) {
+                    if let Some(env) = rest
+                        .get(index + 1)
+                        .and_then(|w| self.variable(w, Form::MpirunForward, conditional))
+                    {
                         self.run.exports.push(env);
                     }
                 }
                 _ => {}
             }
-            if index > 0 && in_script && rest.first().is_some_and(|w| w.text == "env") {
-                if let Some(env) = (!word.text.starts_with('-')).then(|| self.variable(word, Form::ShellPrefix, conditional)).flatten() {
-                    self.run.exports.push(env);
-                    continue;
-                }
+            if index > 0
+                && in_script
+                && rest.first().is_some_and(|w| w.text == "env")
+                && let Some(env) = (!word.text.starts_with('-'))
+                    .then(|| self.variable(word, Form::ShellPrefix, conditional))
+                    .flatten()
+            {
+                self.run.exports.push(env);
+                continue;
             }
             let next = rest.get(index + 1).map(|w| w.text.as_str());
             match engine::program(&word.text, next) {
                 Some(Program::Engine(engine)) => {
-                    self.run.mpirun |= launcher || rest.iter().take(index).any(|w| w.text.contains("trtllm-llmapi-launch"));
+                    self.run.mpirun |= launcher
+                        || rest
+                            .iter()
+                            .take(index)
+                            .any(|w| w.text.contains("trtllm-llmapi-launch"));
                     if engine_before {
-                        self.run.opaque.push("the start script starts an engine in more than one place; the first one is judged".into());
+                        self.run.hidden.push((Hidden::Command, "the start script starts an engine in more than one place; the first one is judged".into()));
                         return;
                     }
                     self.run.engine = Some(engine);
@@ -241,10 +321,17 @@ impl Reader<'_, '_> {
                 None => {}
             }
         }
-        if in_script || rest.len() <= 2 {
-            if std::path::Path::new(&first.text).extension().is_some_and(|e| e.eq_ignore_ascii_case("sh")) || first.text.starts_with('/') || first.text.starts_with("./") {
-                self.run.opaque.push(format!("the start command runs {}", first.text));
-            }
+        if (in_script || rest.len() <= 2)
+            && (std::path::Path::new(&first.text)
+                .extension()
+                .is_some_and(|e| e.eq_ignore_ascii_case("sh"))
+                || first.text.starts_with('/')
+                || first.text.starts_with("./"))
+        {
+            self.run.hidden.push((
+                Hidden::Command,
+                format!("the start command runs {}", first.text),
+            ));
         }
     }
 
@@ -268,7 +355,13 @@ impl Reader<'_, '_> {
             EnvValue::Literal(value.to_owned())
         };
         let json = json_keys::places(self.text, &word.span());
-        Some(EnvDraft { name: name.to_owned(), value, form, place: word.place(self.text, show), json })
+        Some(EnvDraft {
+            name: name.to_owned(),
+            value,
+            form,
+            place: word.place(self.text, show),
+            json,
+        })
     }
 
     /// Flags of an engine among the words behind it.
@@ -278,9 +371,15 @@ impl Reader<'_, '_> {
             index += 1;
             let (name, inline) = if let Some((name, inline)) = engine::known_flag(&word.text) {
                 (name.to_owned(), inline)
-            } else if let Some(dotted) = word.text.strip_prefix("--kv-transfer-config.").or_else(|| word.text.strip_prefix("--kv_transfer_config.")) {
+            } else if let Some(dotted) = word
+                .text
+                .strip_prefix("--kv-transfer-config.")
+                .or_else(|| word.text.strip_prefix("--kv_transfer_config."))
+            {
                 // vLLM takes the keys of a JSON flag one by one as well.
-                let (key, inline) = dotted.split_once('=').map_or((dotted, None), |(k, v)| (k, Some(v)));
+                let (key, inline) = dotted
+                    .split_once('=')
+                    .map_or((dotted, None), |(k, v)| (k, Some(v)));
                 if !json_keys::KEYS.contains(&key) {
                     continue;
                 }
@@ -290,15 +389,19 @@ impl Reader<'_, '_> {
             };
             let mut value = inline.map(str::to_owned);
             let mut at = word;
-            if value.is_none() {
-                if let Some(next) = words.get(index).filter(|w| !is_flag(&w.text)) {
-                    value = Some(next.text.clone());
-                    at = next;
-                    index += 1;
-                }
+            if value.is_none()
+                && let Some(next) = words.get(index).filter(|w| !is_flag(&w.text))
+            {
+                value = Some(next.text.clone());
+                at = next;
+                index += 1;
             }
             let is_json = value.as_deref().is_some_and(|v| v.contains('{'));
-            let json = if is_json { json_keys::places(self.text, &at.span()) } else { Vec::new() };
+            let json = if is_json {
+                json_keys::places(self.text, &at.span())
+            } else {
+                Vec::new()
+            };
             self.run.flags.push(FlagDraft {
                 name,
                 value,
@@ -311,13 +414,21 @@ impl Reader<'_, '_> {
     }
 
     fn finish(mut self) -> Run {
+        if self.run.engine.is_some() {
+            // Programs beside a visible engine (ldconfig, a probe) hide nothing.
+            self.run
+                .hidden
+                .retain(|(h, why)| *h != Hidden::Command || why.contains("more than one place"));
+        }
         if self.export_all {
             self.run.exports.append(&mut self.assigned);
         } else {
             // A variable that the pod sets already stays exported when a script assigns to it. Whether it
             // does is known only with the container's env list, so these go along, marked by their order.
             for env in self.assigned {
-                if crate::allow::is_shown(&env.name) && !self.run.exports.iter().any(|e| e.name == env.name) {
+                if crate::allow::is_shown(&env.name)
+                    && !self.run.exports.iter().any(|e| e.name == env.name)
+                {
                     self.run.assigned.push(env);
                 }
             }
@@ -328,6 +439,8 @@ impl Reader<'_, '_> {
 
 /// Whether a word starts a flag rather than being a value: a negative number is a value.
 fn is_flag(word: &str) -> bool {
-    let Some(rest) = word.strip_prefix('-') else { return false };
+    let Some(rest) = word.strip_prefix('-') else {
+        return false;
+    };
     !rest.starts_with(|c: char| c.is_ascii_digit()) && !rest.is_empty()
 }

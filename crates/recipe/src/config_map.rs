@@ -12,28 +12,47 @@ use crate::place::Text;
 const MAX_VALUE: usize = 16 * 1024;
 
 /// Words without which a text is no engine configuration that decides a KV path.
-const CONFIG_WORDS: [&str; 6] =
-    ["cache_transceiver_config", "disaggregation", "kv-transfer-config", "kv_transfer_config", "tensor_parallel_size", "tensor-parallel-size"];
+const CONFIG_WORDS: [&str; 6] = [
+    "cache_transceiver_config",
+    "disaggregation",
+    "kv-transfer-config",
+    "kv_transfer_config",
+    "tensor_parallel_size",
+    "tensor-parallel-size",
+];
 
 /// Reads a ConfigMap.
 pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraft {
     let mut entries = Vec::new();
     if let Some(data) = root.get("data") {
         for (key, value) in data.entries() {
-            let (Some(key), Some(content)) = (key.text(), value.text()) else { continue };
+            let (Some(key), Some(content)) = (key.text(), value.text()) else {
+                continue;
+            };
             let config = config(text, value, content);
             let short = content.len() <= MAX_VALUE;
             entries.push(ConfigEntry {
                 key: key.to_owned(),
-                value: if short { content.to_owned() } else { String::new() },
+                value: if short {
+                    content.to_owned()
+                } else {
+                    String::new()
+                },
                 place: text.node(value, crate::allow::is_shown(key)),
-                json: if short { json_keys::places(text, &value.span()) } else { Vec::new() },
+                json: if short {
+                    json_keys::places(text, &value.span())
+                } else {
+                    Vec::new()
+                },
                 is_config: config.is_some(),
                 config: config.unwrap_or_default(),
             });
         }
     }
-    ConfigMapDraft { name: name.to_owned(), entries }
+    ConfigMapDraft {
+        name: name.to_owned(),
+        entries,
+    }
 }
 
 /// Keys of an engine's configuration in a scalar's text; `None` where it is not one.
@@ -60,10 +79,18 @@ pub(crate) fn keys(text: &Text<'_>, outer: Node<'_>, root: Node<'_>, flags: &mut
         let located = outer.locate(range.clone());
         flags.push(FlagDraft {
             name,
-            value: Some(if node.is_scalar() { node.raw().into_owned() } else { node_as_json(node, 0) }),
+            value: Some(if node.is_scalar() {
+                node.raw().into_owned()
+            } else {
+                node_as_json(node, 0)
+            }),
             expands: false,
             place: text.within(outer, range, !json),
-            json: if json { json_keys::places(text, &located) } else { Vec::new() },
+            json: if json {
+                json_keys::places(text, &located)
+            } else {
+                Vec::new()
+            },
             form: Form::EngineConfig,
         });
     };
@@ -72,7 +99,12 @@ pub(crate) fn keys(text: &Text<'_>, outer: Node<'_>, root: Node<'_>, flags: &mut
         if name == "cache_transceiver_config" {
             if value.is_mapping() {
                 for (key, value) in value.entries() {
-                    if let Some(key) = key.text().filter(|k| matches!(*k, "backend" | "max_tokens_in_buffer" | "kv_transfer_timeout_ms")) {
+                    if let Some(key) = key.text().filter(|k| {
+                        matches!(
+                            *k,
+                            "backend" | "max_tokens_in_buffer" | "kv_transfer_timeout_ms"
+                        )
+                    }) {
                         push(format!("cache_transceiver_config.{key}"), value, false);
                     }
                 }
@@ -97,7 +129,13 @@ fn node_as_json(node: Node<'_>, depth: u32) -> String {
         Kind::Mapping => {
             let inner: Vec<String> = node
                 .entries()
-                .map(|(k, v)| format!("{}:{}", serde_json::Value::from(k.raw().into_owned()), node_as_json(v, depth + 1)))
+                .map(|(k, v)| {
+                    format!(
+                        "{}:{}",
+                        serde_json::Value::from(k.raw().into_owned()),
+                        node_as_json(v, depth + 1)
+                    )
+                })
                 .collect();
             format!("{{{}}}", inner.join(","))
         }

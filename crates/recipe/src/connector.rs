@@ -6,7 +6,12 @@ use model::{Form, Place, Setting, Value};
 const MAX_NESTING: u32 = 4;
 
 /// What the JSON of `--kv-transfer-config` says.
-pub(crate) fn settings(json: &str, places: &[(&'static str, Place)], fallback: &Place, form: Form) -> Option<Vec<Setting>> {
+pub(crate) fn settings(
+    json: &str,
+    places: &[(&'static str, Place)],
+    fallback: &Place,
+    form: Form,
+) -> Option<Vec<Setting>> {
     let value: serde_json::Value = serde_json::from_str(json.trim()).ok()?;
     let object = value.as_object()?;
     let mut out = Vec::new();
@@ -25,27 +30,45 @@ fn read(
     let mut push = |name: &str, key: &str, value: String| {
         // The outermost key of a name is the one that counts first.
         let nth = out.iter().filter(|s: &&Setting| s.name == name).count();
-        let place = places.iter().filter(|(k, _)| *k == key).nth(nth).map_or(fallback, |(_, p)| p);
-        out.push(Setting { name: name.to_owned(), value: Value::Literal(value), form, place: place.clone() });
+        let place = places
+            .iter()
+            .filter(|(k, _)| *k == key)
+            .nth(nth)
+            .map_or(fallback, |(_, p)| p);
+        out.push(Setting {
+            name: name.to_owned(),
+            value: Value::Literal(value),
+            form,
+            place: place.clone(),
+        });
     };
     for key in ["kv_connector", "kv_role", "kv_buffer_device"] {
         if let Some(text) = object.get(key).and_then(|v| v.as_str()) {
             push(key, key, text.to_owned());
         }
     }
-    let extra = object.get("kv_connector_extra_config").and_then(|v| v.as_object());
+    let extra = object
+        .get("kv_connector_extra_config")
+        .and_then(|v| v.as_object());
     if let Some(backends) = extra.and_then(|e| e.get("backends")) {
         let names: Vec<&str> = match backends {
             serde_json::Value::Array(list) => list.iter().filter_map(|v| v.as_str()).collect(),
             serde_json::Value::String(one) => vec![one.as_str()],
             _ => Vec::new(),
         };
-        push("kv_connector_extra_config.backends", "backends", names.join(","));
+        push(
+            "kv_connector_extra_config.backends",
+            "backends",
+            names.join(","),
+        );
     }
     if depth >= MAX_NESTING {
         return;
     }
-    if let Some(inner) = extra.and_then(|e| e.get("connectors")).and_then(|v| v.as_array()) {
+    if let Some(inner) = extra
+        .and_then(|e| e.get("connectors"))
+        .and_then(|v| v.as_array())
+    {
         for connector in inner.iter().filter_map(|v| v.as_object()) {
             read(connector, places, fallback, form, out, depth + 1);
         }

@@ -53,10 +53,18 @@ pub fn read(path: &str, source: &str) -> FileDraft {
                 file.problems.push(duplicate_key(&text, &duplicate.key));
             }
             for alias in document.unresolved_aliases().iter().take(3) {
-                file.problems.push(alias_problem(&text, &alias.span, "an alias to an anchor that is not defined before it"));
+                file.problems.push(alias_problem(
+                    &text,
+                    &alias.span,
+                    "an alias to an anchor that is not defined before it",
+                ));
             }
             for alias in document.recursive_aliases().iter().take(3) {
-                file.problems.push(alias_problem(&text, &alias.span, "an alias inside the very node that it refers to"));
+                file.problems.push(alias_problem(
+                    &text,
+                    &alias.span,
+                    "an alias inside the very node that it refers to",
+                ));
             }
             object(&text, document.root(), &mut file, 0);
         }
@@ -83,29 +91,52 @@ pub fn read(path: &str, source: &str) -> FileDraft {
     file
 }
 
-fn object<'d>(text: &Text<'_>, root: Node<'d>, file: &mut FileDraft, depth: u32) {
+fn object(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
     if root.is_null() {
         return;
     }
     if !root.is_mapping() {
-        if root.is_sequence() && root.items().all(|i| i.get("op").is_some() && i.get("path").is_some()) && root.items().next().is_some() {
+        if root.is_sequence()
+            && root
+                .items()
+                .all(|i| i.get("op").is_some() && i.get("path").is_some())
+            && root.items().next().is_some()
+        {
             // A JSON6902 patch: it belongs to the kustomization that names it.
-            file.objects.push(ObjectDraft { kind: "JSON patch".into(), name: String::new(), namespace: None, partial: Some(Partial::Patch) });
+            file.objects.push(ObjectDraft {
+                kind: "JSON patch".into(),
+                name: String::new(),
+                namespace: None,
+                partial: Some(Partial::Patch),
+            });
             return;
         }
         let (line, column) = text.line_column(root.span().start);
-        let got = if root.is_sequence() { "a list" } else { "a single value" };
+        let got = if root.is_sequence() {
+            "a list"
+        } else {
+            "a single value"
+        };
         file.problems.push(InputProblem {
             cause: "input-not-a-manifest",
-            detail: format!("the document is {got}; a manifest is a mapping with kind, metadata and spec"),
+            detail: format!(
+                "the document is {got}; a manifest is a mapping with kind, metadata and spec"
+            ),
             fix: "give a Kubernetes manifest, or leave this file out".into(),
             position: Some((line, column)),
             outcome: Outcome::Empty,
         });
         return;
     }
-    let kind = root.get("kind").and_then(Node::text).unwrap_or_default().to_owned();
-    if let Some(items) = root.get("items").filter(|i| i.is_sequence() && (kind.is_empty() || kind.ends_with("List"))) {
+    let kind = root
+        .get("kind")
+        .and_then(Node::text)
+        .unwrap_or_default()
+        .to_owned();
+    if let Some(items) = root
+        .get("items")
+        .filter(|i| i.is_sequence() && (kind.is_empty() || kind.ends_with("List")))
+    {
         if depth < MAX_LIST_DEPTH {
             for item in items.items() {
                 object(text, item, file, depth + 1);
@@ -113,18 +144,29 @@ fn object<'d>(text: &Text<'_>, root: Node<'d>, file: &mut FileDraft, depth: u32)
         }
         return;
     }
-    let name = root.get_path(&["metadata", "name"]).or_else(|| root.get_path(&["metadata", "generateName"])).and_then(Node::text).unwrap_or_default();
-    let namespace = root.get_path(&["metadata", "namespace"]).and_then(Node::text).map(str::to_owned);
+    let name = root
+        .get_path(&["metadata", "name"])
+        .or_else(|| root.get_path(&["metadata", "generateName"]))
+        .and_then(Node::text)
+        .unwrap_or_default();
+    let namespace = root
+        .get_path(&["metadata", "namespace"])
+        .and_then(Node::text)
+        .map(str::to_owned);
     let partial = match kind.as_str() {
         "" => Some(Partial::Data),
         "Kustomization" | "Component" => Some(Partial::Patch),
         _ => None,
     };
-    file.objects.push(ObjectDraft { kind: kind.clone(), name: name.to_owned(), namespace: namespace.clone(), partial });
+    file.objects.push(ObjectDraft {
+        kind: kind.clone(),
+        name: name.to_owned(),
+        namespace,
+        partial,
+    });
     let scope = Scope {
         object: name.to_owned(),
         kind: kind.clone(),
-        namespace,
         object_index: u32::try_from(file.objects.len() - 1).unwrap_or(u32::MAX),
         ..Scope::default()
     };
@@ -133,7 +175,9 @@ fn object<'d>(text: &Text<'_>, root: Node<'d>, file: &mut FileDraft, depth: u32)
         "DynamoComponentDeployment" => dynamo::component_deployment(text, root, &scope, file),
         "ConfigMap" => file.config_maps.push(config_map::read(text, root, name)),
         "ComputeDomain" => file.compute_domains.push(compute_domain(text, root, name)),
-        "ResourceClaimTemplate" | "ResourceClaim" => file.claim_templates.push(claim_template(root, name)),
+        "ResourceClaimTemplate" | "ResourceClaim" => {
+            file.claim_templates.push(claim_template(root, name));
+        }
         "Kustomization" | "Component" | "" => {}
         kind if NO_WORKERS.contains(&kind) => {}
         _ => generic::read(text, root, &scope, file),
@@ -143,29 +187,48 @@ fn object<'d>(text: &Text<'_>, root: Node<'d>, file: &mut FileDraft, depth: u32)
 fn compute_domain(text: &Text<'_>, root: Node<'_>, name: &str) -> ComputeDomain {
     ComputeDomain {
         name: name.to_owned(),
-        template: root.get_path(&["spec", "channel", "resourceClaimTemplate", "name"]).and_then(Node::text).map(str::to_owned),
-        nodes: root.get_path(&["spec", "numNodes"]).and_then(Node::as_i64).and_then(|n| u64::try_from(n).ok()),
+        template: root
+            .get_path(&["spec", "channel", "resourceClaimTemplate", "name"])
+            .and_then(Node::text)
+            .map(str::to_owned),
+        nodes: root
+            .get_path(&["spec", "numNodes"])
+            .and_then(Node::as_i64)
+            .and_then(|n| u64::try_from(n).ok()),
         place: text.node(root.get_path(&["metadata", "name"]).unwrap_or(root), true),
     }
 }
 
 fn claim_template(root: Node<'_>, name: &str) -> ClaimTemplate {
     let mut devices = Vec::new();
-    for path in [&["spec", "spec", "devices", "requests"][..], &["spec", "devices", "requests"][..]] {
-        let Some(requests) = root.get_path(path) else { continue };
+    for path in [
+        &["spec", "spec", "devices", "requests"][..],
+        &["spec", "devices", "requests"][..],
+    ] {
+        let Some(requests) = root.get_path(path) else {
+            continue;
+        };
         for request in requests.items() {
-            let class = request.get("deviceClassName").or_else(|| request.get_path(&["exactly", "deviceClassName"]));
+            let class = request
+                .get("deviceClassName")
+                .or_else(|| request.get_path(&["exactly", "deviceClassName"]));
             devices.extend(class.and_then(Node::text).map(str::to_owned));
         }
     }
-    ClaimTemplate { name: name.to_owned(), devices }
+    ClaimTemplate {
+        name: name.to_owned(),
+        devices,
+    }
 }
 
 fn duplicate_key(text: &Text<'_>, key: &std::ops::Range<u32>) -> InputProblem {
     let position = text.line_column(key.start);
     InputProblem {
         cause: "input-duplicate-key",
-        detail: format!("line {} repeats a key of its mapping; Kubernetes keeps the last one", position.0),
+        detail: format!(
+            "line {} repeats a key of its mapping; Kubernetes keeps the last one",
+            position.0
+        ),
         fix: "remove one of the two".into(),
         position: Some(position),
         outcome: Outcome::Noted,
@@ -194,7 +257,9 @@ fn is_template(source: &str, error: &SyntaxError) -> bool {
         ["{{", "{%"].iter().any(|open| {
             line.find(open).is_some_and(|at| {
                 let before = line.get(..at).unwrap_or_default();
-                !before.starts_with('#') && before.matches('"').count() % 2 == 0 && before.matches('\'').count() % 2 == 0
+                !before.starts_with('#')
+                    && before.matches('"').count() % 2 == 0
+                    && before.matches('\'').count() % 2 == 0
             })
         })
     })
@@ -206,7 +271,8 @@ fn syntax_problem(error: &SyntaxError, template: bool) -> InputProblem {
         return InputProblem {
             cause: "input-template",
             detail: "a template, not YAML until it is rendered".into(),
-            fix: "render it first (helm template, or the tool that owns it) and give the result".into(),
+            fix: "render it first (helm template, or the tool that owns it) and give the result"
+                .into(),
             position,
             outcome: Outcome::Skipped,
         };
@@ -214,15 +280,19 @@ fn syntax_problem(error: &SyntaxError, template: bool) -> InputProblem {
     let fix = match error.kind {
         ErrorKind::Tab => "indent with spaces",
         ErrorKind::UnclosedQuote => "close the quote",
-        ErrorKind::TooDeep | ErrorKind::TooManyNodes => "check that this is a manifest and not generated data",
+        ErrorKind::TooDeep | ErrorKind::TooManyNodes => {
+            "check that this is a manifest and not generated data"
+        }
         _ => "correct the line; other documents of the file are still judged",
     };
     InputProblem {
         cause: "input-broken-yaml",
-        detail: format!("line {}, column {}: {}", error.line, error.column, error.message),
+        detail: format!(
+            "line {}, column {}: {}",
+            error.line, error.column, error.message
+        ),
         fix: fix.into(),
         position,
         outcome: Outcome::Broken,
     }
 }
-

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use model::{Accelerator, Claim, ComputeDomain, Engine, Form, InputProblem, Located, Place, Resource, Role};
+use model::{
+    Accelerator, Claim, ComputeDomain, Engine, Form, Hidden, InputProblem, Located, Place,
+    Resource, Role,
+};
 
 /// The value of a variable as the document gives it.
 #[derive(Debug, Clone)]
@@ -40,7 +43,6 @@ pub(crate) struct EnvDraft {
 #[derive(Debug, Clone)]
 pub(crate) struct EnvFromDraft {
     pub(crate) config_map: Option<String>,
-    pub(crate) place: Place,
 }
 
 /// A flag of an engine.
@@ -73,8 +75,8 @@ pub(crate) struct Run {
     pub(crate) exports: Vec<EnvDraft>,
     /// Assignments without `export`: in force only where the pod already has the variable.
     pub(crate) assigned: Vec<EnvDraft>,
-    /// Why there may be more than can be read.
-    pub(crate) opaque: Vec<String>,
+    /// What is hidden, and by what.
+    pub(crate) hidden: Vec<(Hidden, String)>,
     /// The engine is started by `mpirun`.
     pub(crate) mpirun: bool,
 }
@@ -91,16 +93,11 @@ pub(crate) struct Mount {
 pub(crate) struct Draft {
     /// Component, role or object name.
     pub(crate) name: String,
-    /// `metadata.name` of the object.
-    pub(crate) object: String,
     pub(crate) kind: String,
-    pub(crate) namespace: Option<String>,
     pub(crate) container: String,
     pub(crate) place: Place,
     /// Number of the object in its file.
     pub(crate) object_index: u32,
-    /// Number of the pod template in its file.
-    pub(crate) pod: u32,
     /// A field made for it says the role.
     pub(crate) declared: Option<(Role, Place)>,
     /// Names, labels and surroundings suggest a role.

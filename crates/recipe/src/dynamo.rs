@@ -9,40 +9,82 @@ use yaml::{Kind, Node};
 
 use crate::draft::{Draft, FileDraft};
 use crate::engine;
-use crate::pods::{self, Scope};
 use crate::place::Text;
+use crate::pods::{self, Scope};
 use crate::resources;
 
 /// Reads a DynamoGraphDeployment.
 pub(crate) fn graph<'d>(text: &Text<'_>, root: Node<'d>, scope: &Scope<'d>, file: &mut FileDraft) {
     let Some(spec) = root.get("spec") else { return };
-    let framework = spec.get("backendFramework").and_then(Node::text).and_then(engine::engine_of_framework);
-    let outer: Vec<Node<'_>> = ["envs", "env"].iter().filter_map(|key| spec.get(key)).collect();
+    let framework = spec
+        .get("backendFramework")
+        .and_then(Node::text)
+        .and_then(engine::engine_of_framework);
+    let outer: Vec<Node<'_>> = ["envs", "env"]
+        .iter()
+        .filter_map(|key| spec.get(key))
+        .collect();
     if let Some(services) = spec.get("services").filter(|s| s.kind() == Kind::Mapping) {
         for (key, service) in services.entries() {
             if let (Some(name), true) = (key.text(), service.is_mapping()) {
-                component(text, name, Some(key), service, framework, &outer, scope, file);
+                component(
+                    text,
+                    name,
+                    Some(key),
+                    service,
+                    framework,
+                    &outer,
+                    scope,
+                    file,
+                );
             }
         }
     }
     for list in ["components", "services"] {
-        let Some(components) = spec.get(list).filter(|c| c.is_sequence()) else { continue };
+        let Some(components) = spec.get(list).filter(|c| c.is_sequence()) else {
+            continue;
+        };
         for item in components.items().filter(|i| i.is_mapping()) {
             let name = item.get("name");
-            component(text, name.and_then(Node::text).unwrap_or_default(), name, item, framework, &outer, scope, file);
+            component(
+                text,
+                name.and_then(Node::text).unwrap_or_default(),
+                name,
+                item,
+                framework,
+                &outer,
+                scope,
+                file,
+            );
         }
     }
 }
 
 /// Reads a DynamoComponentDeployment: one component that is its own object.
-pub(crate) fn component_deployment<'d>(text: &Text<'_>, root: Node<'d>, scope: &Scope<'d>, file: &mut FileDraft) {
+pub(crate) fn component_deployment<'d>(
+    text: &Text<'_>,
+    root: Node<'d>,
+    scope: &Scope<'d>,
+    file: &mut FileDraft,
+) {
     let Some(spec) = root.get("spec") else { return };
-    let framework = spec.get("backendFramework").and_then(Node::text).and_then(engine::engine_of_framework);
-    let name = spec.get("serviceName").or_else(|| spec.get("name")).and_then(Node::text).unwrap_or(&scope.object).to_owned();
+    let framework = spec
+        .get("backendFramework")
+        .and_then(Node::text)
+        .and_then(engine::engine_of_framework);
+    let name = spec
+        .get("serviceName")
+        .or_else(|| spec.get("name"))
+        .and_then(Node::text)
+        .unwrap_or(&scope.object)
+        .to_owned();
     component(text, &name, None, spec, framework, &[], scope, file);
 }
 
-#[expect(clippy::too_many_arguments, reason = "one call site per idiom; a struct would only rename the arguments")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one call site per idiom; a struct would only rename the arguments"
+)]
 fn component<'d>(
     text: &Text<'_>,
     name: &str,
@@ -55,21 +97,35 @@ fn component<'d>(
 ) {
     let mut scope = graph_scope.clone();
     scope.component = Some(name.to_owned());
-    scope.pod = u32::try_from(file.containers.len()).unwrap_or(u32::MAX);
-    scope.replicas = service.get("replicas").and_then(Node::as_i64).and_then(|n| u64::try_from(n).ok());
-    scope.nodes = service.get_path(&["multinode", "nodeCount"]).and_then(Node::as_i64).and_then(|n| u64::try_from(n).ok());
-    scope.annotations.extend([
-        service.get_path(&["extraPodMetadata", "annotations"]),
-        service.get_path(&["podTemplate", "metadata", "annotations"]),
-        service.get("annotations"),
-    ].into_iter().flatten());
+    scope.replicas = service
+        .get("replicas")
+        .and_then(Node::as_i64)
+        .and_then(|n| u64::try_from(n).ok());
+    scope.nodes = service
+        .get_path(&["multinode", "nodeCount"])
+        .and_then(Node::as_i64)
+        .and_then(|n| u64::try_from(n).ok());
+    scope.annotations.extend(
+        [
+            service.get_path(&["extraPodMetadata", "annotations"]),
+            service.get_path(&["podTemplate", "metadata", "annotations"]),
+            service.get("annotations"),
+        ]
+        .into_iter()
+        .flatten(),
+    );
 
-    let pod_spec = service.get_path(&["podTemplate", "spec"]).or_else(|| service.get("extraPodSpec"));
+    let pod_spec = service
+        .get_path(&["podTemplate", "spec"])
+        .or_else(|| service.get("extraPodSpec"));
     let main = service
         .get_path(&["extraPodSpec", "mainContainer"])
         .or_else(|| {
             let containers = service.get_path(&["podTemplate", "spec", "containers"])?;
-            containers.items().find(|c| c.get("name").and_then(Node::text) == Some("main")).or_else(|| containers.item(0))
+            containers
+                .items()
+                .find(|c| c.get("name").and_then(Node::text) == Some("main"))
+                .or_else(|| containers.item(0))
         });
     let place = text.node(name_node.unwrap_or(service), name_node.is_some());
     let mut draft = pods::empty(&scope, name.to_owned(), "main".to_owned(), place);
@@ -90,11 +146,13 @@ fn component<'d>(
     for list in outer_env.iter().rev() {
         pods::prepend_env(text, Some(*list), true, &mut draft);
     }
-    if let Some(secret) = service.get("envFromSecret") {
-        draft.env_from.push(crate::draft::EnvFromDraft { config_map: None, place: text.node(secret, false) });
+    if service.get("envFromSecret").is_some() {
+        draft
+            .env_from
+            .push(crate::draft::EnvFromDraft { config_map: None });
     }
     draft.framework = framework;
-    draft.patch = draft.image.is_none() && !draft.run.given;
+    draft.patch = draft.image.is_none() && !draft.run.given && draft.accelerators.is_none();
     declared_role(text, service, &mut draft);
     if draft.declared.is_none() {
         draft.hinted = engine::role_of_name(name);
@@ -106,7 +164,9 @@ fn component<'d>(
 /// `subComponentType` (v1alpha1) and `type` (v1beta1).
 fn declared_role(text: &Text<'_>, service: Node<'_>, draft: &mut Draft) {
     for key in ["subComponentType", "type", "componentType"] {
-        let Some(node) = service.get(key) else { continue };
+        let Some(node) = service.get(key) else {
+            continue;
+        };
         let role = match node.text() {
             Some("prefill") => Role::Prefill,
             Some("decode") => Role::Decode,

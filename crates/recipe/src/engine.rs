@@ -54,8 +54,17 @@ pub(crate) fn known_flag(word: &str) -> Option<(&'static str, Option<&str>)> {
         Some((name, value)) => (name, Some(value)),
         None => (word, None),
     };
-    let same = |known: &&str| known.len() == name.len() && known.bytes().zip(name.bytes()).all(|(k, n)| k == n || (k == b'-' && n == b'_'));
-    FLAGS.iter().find(|known| same(known)).map(|known| (*known, value))
+    let same = |known: &&str| {
+        known.len() == name.len()
+            && known
+                .bytes()
+                .zip(name.bytes())
+                .all(|(k, n)| k == n || (k == b'-' && n == b'_'))
+    };
+    FLAGS
+        .iter()
+        .find(|known| same(known))
+        .map(|known| (*known, value))
 }
 
 /// What a program or Python module is.
@@ -74,11 +83,15 @@ pub(crate) fn program(word: &str, next: Option<&str>) -> Option<Program> {
     let base = word.rsplit('/').next().unwrap_or(word);
     let engine = |e| Some(Program::Engine(e));
     match base {
-        "dynamo.vllm" | "vllm.entrypoints.openai.api_server" | "vllm.entrypoints.api_server" | "vllm.entrypoints.cli.main" | "vllm_omni" => {
-            engine(Engine::Vllm)
-        }
+        "dynamo.vllm"
+        | "vllm.entrypoints.openai.api_server"
+        | "vllm.entrypoints.api_server"
+        | "vllm.entrypoints.cli.main"
+        | "vllm_omni" => engine(Engine::Vllm),
         "vllm" if matches!(next, Some("serve")) => engine(Engine::Vllm),
-        "dynamo.sglang" | "sglang.launch_server" | "dynamo.sglang_prefill" => engine(Engine::Sglang),
+        "dynamo.sglang" | "sglang.launch_server" | "dynamo.sglang_prefill" => {
+            engine(Engine::Sglang)
+        }
         "sglang" if matches!(next, Some("serve")) => engine(Engine::Sglang),
         "dynamo.trtllm" | "trtllm-serve" | "tensorrt_llm.commands.serve" => match next {
             // The disaggregated front of trtllm-serve is a router.
@@ -87,13 +100,39 @@ pub(crate) fn program(word: &str, next: Option<&str>) -> Option<Program> {
         },
         "dynamo.tokenspeed" | "tokenspeed" => engine(Engine::TokenSpeed),
         "dynamo.mocker" => engine(Engine::Mocker),
-        "sglang_router.launch_router" | "sglang.srt.disaggregation.mini_lb" | "sglang.srt.disaggregation.launch_lb" | "sglang_router" | "sgl-router"
-        | "smg" => Some(Program::Frontend),
-        "nixlbench" | "nixlbench_etcd" | "aiperf" | "genai-perf" | "hf" | "huggingface-cli" | "evalscope" | "lm_eval" | "sglang.bench_serving" | "guidellm"
-        | "all_reduce_perf" | "all_gather_perf" | "alltoall_perf" | "nvbandwidth" | "ib_write_bw" | "ib_read_bw" => Some(Program::Tool),
+        "sglang_router.launch_router"
+        | "sglang.srt.disaggregation.mini_lb"
+        | "sglang.srt.disaggregation.launch_lb"
+        | "sglang_router"
+        | "sgl-router"
+        | "smg"
+        | "mooncake_master"
+        | "mooncake.mooncake_store_service"
+        | "mooncake_store_service" => Some(Program::Frontend),
+        "nixlbench"
+        | "nixlbench_etcd"
+        | "aiperf"
+        | "genai-perf"
+        | "hf"
+        | "huggingface-cli"
+        | "evalscope"
+        | "lm_eval"
+        | "sglang.bench_serving"
+        | "guidellm"
+        | "all_reduce_perf"
+        | "all_gather_perf"
+        | "alltoall_perf"
+        | "nvbandwidth"
+        | "ib_write_bw"
+        | "ib_read_bw" => Some(Program::Tool),
         _ => base
             .strip_prefix("dynamo.")
-            .filter(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'.'))
+            .filter(|rest| {
+                !rest.is_empty()
+                    && rest
+                        .bytes()
+                        .all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'.')
+            })
             .map(|_| Program::Frontend),
     }
 }
@@ -103,11 +142,19 @@ pub(crate) fn engine_of_image(image: &str) -> Option<Engine> {
     let name = image.to_ascii_lowercase();
     if name.contains("sglang") {
         Some(Engine::Sglang)
-    } else if name.contains("tensorrtllm") || name.contains("trtllm") || name.contains("tensorrt-llm") || name.contains("tensorrt_llm") {
+    } else if name.contains("tensorrtllm")
+        || name.contains("trtllm")
+        || name.contains("tensorrt-llm")
+        || name.contains("tensorrt_llm")
+    {
         Some(Engine::Trtllm)
     } else if name.contains("tokenspeed") {
         Some(Engine::TokenSpeed)
-    } else if name.contains("vllm") || name.contains("llm-d-cuda") || name.contains("llm-d-aws") || name.contains("llm-d-xpu") {
+    } else if name.contains("vllm")
+        || name.contains("llm-d-cuda")
+        || name.contains("llm-d-aws")
+        || name.contains("llm-d-xpu")
+    {
         Some(Engine::Vllm)
     } else {
         None
@@ -129,7 +176,9 @@ pub(crate) fn role_of_mode(mode: &str) -> Option<Role> {
     match mode.trim() {
         "prefill" | "prefill_first" => Some(Role::Prefill),
         "decode" => Some(Role::Decode),
-        "agg" | "pd" | "null" | "prefill_and_decode" | "aggregated" | "none" => Some(Role::Aggregated),
+        "agg" | "pd" | "null" | "prefill_and_decode" | "aggregated" | "none" => {
+            Some(Role::Aggregated)
+        }
         "encode" => Some(Role::Encode),
         _ => None,
     }
@@ -188,15 +237,24 @@ mod tests {
 
     #[test]
     fn flags_take_underscores_and_values() {
-        assert_eq!(known_flag("--kv_transfer_config"), Some(("--kv-transfer-config", None)));
-        assert_eq!(known_flag("--disaggregation-mode=decode"), Some(("--disaggregation-mode", Some("decode"))));
+        assert_eq!(
+            known_flag("--kv_transfer_config"),
+            Some(("--kv-transfer-config", None))
+        );
+        assert_eq!(
+            known_flag("--disaggregation-mode=decode"),
+            Some(("--disaggregation-mode", Some("decode")))
+        );
         assert_eq!(known_flag("--api-key"), None);
     }
 
     #[test]
     fn programs() {
         assert_eq!(program("dynamo.frontend", None), Some(Program::Frontend));
-        assert_eq!(program("/opt/venv/bin/vllm", Some("serve")), Some(Program::Engine(Engine::Vllm)));
+        assert_eq!(
+            program("/opt/venv/bin/vllm", Some("serve")),
+            Some(Program::Engine(Engine::Vllm))
+        );
         assert_eq!(program("vllm", Some("bench")), None);
     }
 }

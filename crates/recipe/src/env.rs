@@ -27,7 +27,14 @@ pub(crate) fn read(text: &Text<'_>, env: Node<'_>, graph: bool, out: &mut Vec<En
                     let (value, at) = value_of(value);
                     out.push(draft(text, name, value, form, at.unwrap_or(key), show));
                 } else {
-                    out.push(draft(text, name, EnvValue::Literal(value.raw().into_owned()), form, value, show));
+                    out.push(draft(
+                        text,
+                        name,
+                        EnvValue::Literal(value.raw().into_owned()),
+                        form,
+                        value,
+                        show,
+                    ));
                 }
             }
         }
@@ -36,7 +43,9 @@ pub(crate) fn read(text: &Text<'_>, env: Node<'_>, graph: bool, out: &mut Vec<En
 }
 
 fn entry(text: &Text<'_>, list: Node<'_>, item: Node<'_>, graph: bool, out: &mut Vec<EnvDraft>) {
-    let Some((_, name_node)) = item.entry("name") else { return };
+    let Some((_, name_node)) = item.entry("name") else {
+        return;
+    };
     let Some(name) = name_node.text() else { return };
     let show = crate::allow::is_shown(name);
     let form = if graph {
@@ -49,13 +58,22 @@ fn entry(text: &Text<'_>, list: Node<'_>, item: Node<'_>, graph: bool, out: &mut
         Form::EnvEntry
     };
     let (value, at) = value_of(item);
-    let form = if at.is_some_and(|n| n.alias_span().is_some()) && !graph { Form::EnvAlias } else { form };
+    let form = if at.is_some_and(|n| n.alias_span().is_some()) && !graph {
+        Form::EnvAlias
+    } else {
+        form
+    };
     let mut made = draft(text, name, value, form, at.unwrap_or(name_node), show);
     // A flow entry on one line reads better with its name.
     if let (Some(at), true) = (at, show) {
         let (name_span, value_span) = (name_node.span(), at.span());
-        let between = text.text.get(name_span.end as usize..value_span.start as usize);
-        if item.style() == Style::Flow && at.is_scalar() && between.is_some_and(|b| !b.contains('\n')) {
+        let between = text
+            .source
+            .get(name_span.end as usize..value_span.start as usize);
+        if item.style() == Style::Flow
+            && at.is_scalar()
+            && between.is_some_and(|b| !b.contains('\n'))
+        {
             made.place = text.place(&value_span, &[name_span, value_span.clone()], Around::Yaml);
         }
     }
@@ -69,19 +87,33 @@ fn value_of(item: Node<'_>) -> (EnvValue, Option<Node<'_>>) {
             // Kubernetes takes a missing value for an empty one.
             Kind::Null => (EnvValue::Literal(String::new()), Some(value)),
             Kind::Scalar => (EnvValue::Literal(value.raw().into_owned()), Some(value)),
-            Kind::Mapping | Kind::Sequence => (EnvValue::Dynamic("the value is not a string".into()), None),
+            Kind::Mapping | Kind::Sequence => {
+                (EnvValue::Dynamic("the value is not a string".into()), None)
+            }
         };
     }
     let Some(from) = item.get("valueFrom") else {
         return (EnvValue::Literal(String::new()), None);
     };
-    if let Some(reference) = from.get("configMapKeyRef") {
-        if let (Some(map), Some(key)) = (reference.get("name").and_then(Node::text), reference.get("key").and_then(Node::text)) {
-            return (EnvValue::ConfigMapKey { map: map.to_owned(), key: key.to_owned() }, reference.get("key"));
-        }
+    if let Some(reference) = from.get("configMapKeyRef")
+        && let (Some(map), Some(key)) = (
+            reference.get("name").and_then(Node::text),
+            reference.get("key").and_then(Node::text),
+        )
+    {
+        return (
+            EnvValue::ConfigMapKey {
+                map: map.to_owned(),
+                key: key.to_owned(),
+            },
+            reference.get("key"),
+        );
     }
     if let Some(reference) = from.get("fieldRef").and_then(|r| r.get("fieldPath")) {
-        return (EnvValue::Dynamic(format!("field {}", reference.raw())), Some(reference));
+        return (
+            EnvValue::Dynamic(format!("field {}", reference.raw())),
+            Some(reference),
+        );
     }
     if from.get("secretKeyRef").is_some() {
         return (EnvValue::Dynamic("a Secret".into()), None);
@@ -89,21 +121,40 @@ fn value_of(item: Node<'_>) -> (EnvValue, Option<Node<'_>>) {
     (EnvValue::Dynamic("valueFrom".into()), None)
 }
 
-fn draft(text: &Text<'_>, name: &str, value: EnvValue, form: Form, at: Node<'_>, show: bool) -> EnvDraft {
+fn draft(
+    text: &Text<'_>,
+    name: &str,
+    value: EnvValue,
+    form: Form,
+    at: Node<'_>,
+    show: bool,
+) -> EnvDraft {
     let json = match &value {
         EnvValue::Literal(literal) if literal.contains('{') => json_keys::places(text, &at.span()),
         _ => Vec::new(),
     };
-    EnvDraft { name: name.to_owned(), value, form, place: text.node(at, show), json }
+    EnvDraft {
+        name: name.to_owned(),
+        value,
+        form,
+        place: text.node(at, show),
+        json,
+    }
 }
 
 /// Reads `envFrom`.
-pub(crate) fn read_from(text: &Text<'_>, container: Node<'_>, out: &mut Vec<EnvFromDraft>) {
-    let Some(list) = container.get("envFrom") else { return };
+pub(crate) fn read_from(container: Node<'_>, out: &mut Vec<EnvFromDraft>) {
+    let Some(list) = container.get("envFrom") else {
+        return;
+    };
     for item in list.items() {
-        let config_map = item.get("configMapRef").and_then(|r| r.get("name")).and_then(Node::text).map(str::to_owned);
+        let config_map = item
+            .get("configMapRef")
+            .and_then(|r| r.get("name"))
+            .and_then(Node::text)
+            .map(str::to_owned);
         if config_map.is_some() || item.get("secretRef").is_some() {
-            out.push(EnvFromDraft { config_map, place: text.node(item, false) });
+            out.push(EnvFromDraft { config_map });
         }
     }
 }

@@ -39,17 +39,27 @@ impl<'e> Variables<'e> {
     /// The value of a definition.
     pub(crate) fn value(&self, env: &EnvDraft, depth: u32) -> Expanded {
         match &env.value {
-            EnvValue::Literal(text) => self.expand(text, Syntax::Kubernetes, Some(&env.name), depth),
+            EnvValue::Literal(text) => {
+                self.expand(text, Syntax::Kubernetes, Some(&env.name), depth)
+            }
             EnvValue::Shell(text) => self.expand(text, Syntax::Shell, Some(&env.name), depth),
             EnvValue::Dynamic(why) => Expanded::Unknown(why.clone()),
-            EnvValue::ConfigMapKey { map, key } => Expanded::Unknown(format!("key {key} of ConfigMap {map}, which is not in the input")),
+            EnvValue::ConfigMapKey { map, key } => Expanded::Unknown(format!(
+                "key {key} of ConfigMap {map}, which is not in the input"
+            )),
             EnvValue::Unset => Expanded::Unset,
         }
     }
 
     /// Expands the references of `text`. `own` is the variable being defined: its references to itself mean
     /// the definition before it, which is looked for among the others.
-    pub(crate) fn expand(&self, text: &str, syntax: Syntax, own: Option<&str>, depth: u32) -> Expanded {
+    pub(crate) fn expand(
+        &self,
+        text: &str,
+        syntax: Syntax,
+        own: Option<&str>,
+        depth: u32,
+    ) -> Expanded {
         if text.contains("{{") && text.contains("}}") {
             return Expanded::Unknown("a template expression".into());
         }
@@ -83,7 +93,10 @@ impl<'e> Variables<'e> {
                 Expanded::Unset => {}
                 unknown @ Expanded::Unknown(_) => {
                     // The kubelet leaves what it cannot resolve as it is; a shell would make it empty.
-                    if syntax == Syntax::Kubernetes && reference.default.is_none() && self.find(&reference.name).is_none() {
+                    if syntax == Syntax::Kubernetes
+                        && reference.default.is_none()
+                        && self.find(&reference.name).is_none()
+                    {
                         out.push_str(tail.get(..=reference.len).unwrap_or_default());
                     } else {
                         return unknown;
@@ -101,17 +114,32 @@ impl<'e> Variables<'e> {
             return Expanded::Unknown("computed in the start script".into());
         }
         let mut candidates = self.list.iter().rev().filter(|e| e.name == reference.name);
-        let found = if own == Some(reference.name.as_str()) { candidates.nth(1) } else { candidates.next() };
+        let found = if own == Some(reference.name.as_str()) {
+            candidates.nth(1)
+        } else {
+            candidates.next()
+        };
         match (found, &reference.default) {
             (Some(env), _) if depth < MAX_DEPTH => match self.value(env, depth + 1) {
                 Expanded::Known(value) if value.is_empty() && reference.default.is_some() => {
-                    reference.default.clone().map_or(Expanded::Known(value), Expanded::Known)
+                    reference
+                        .default
+                        .clone()
+                        .map_or(Expanded::Known(value), Expanded::Known)
                 }
                 other => other,
             },
-            (Some(_), _) => Expanded::Unknown("variables that refer to each other in a circle".into()),
-            (None, Some(_)) => Expanded::Unknown(format!("a default of the start script, unless the image sets {}", reference.name)),
-            (None, None) => Expanded::Unknown(format!("variable {}, which is not in the input", reference.name)),
+            (Some(_), _) => {
+                Expanded::Unknown("variables that refer to each other in a circle".into())
+            }
+            (None, Some(_)) => Expanded::Unknown(format!(
+                "a default of the start script, unless the image sets {}",
+                reference.name
+            )),
+            (None, None) => Expanded::Unknown(format!(
+                "variable {}, which is not in the input",
+                reference.name
+            )),
         }
     }
 }
@@ -127,14 +155,28 @@ struct Reference {
 
 impl Reference {
     fn read(body: &str, syntax: Syntax) -> Option<Self> {
-        let name_len = |s: &str| s.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+        let name_len = |s: &str| {
+            s.bytes()
+                .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
+                .count()
+        };
         if let Some(inner) = body.strip_prefix('(') {
             let len = name_len(inner);
             if len > 0 && inner.get(len..).is_some_and(|r| r.starts_with(')')) {
                 let name = inner.get(..len)?.to_owned();
-                return Some(Self { name, default: None, command: false, len: len + 2 });
+                return Some(Self {
+                    name,
+                    default: None,
+                    command: false,
+                    len: len + 2,
+                });
             }
-            return (syntax == Syntax::Shell).then(|| Self { name: String::new(), default: None, command: true, len: body.len() });
+            return (syntax == Syntax::Shell).then(|| Self {
+                name: String::new(),
+                default: None,
+                command: true,
+                len: body.len(),
+            });
         }
         if syntax == Syntax::Kubernetes {
             return None;
@@ -150,15 +192,30 @@ impl Reference {
                     let Some(word) = op.strip_prefix(":-").or_else(|| op.strip_prefix('-')) else {
                         // `${X:?message}`, `${X%%y}`: the value, or an error, or something computed from it.
                         let plain = op.starts_with(":?") || op.starts_with('?');
-                        return Some(Self { name, default: None, command: !plain, len: close + 2 });
+                        return Some(Self {
+                            name,
+                            default: None,
+                            command: !plain,
+                            len: close + 2,
+                        });
                     };
                     Some(word.to_owned())
                 }
             };
-            return Some(Self { name, default, command: len == 0, len: close + 2 });
+            return Some(Self {
+                name,
+                default,
+                command: len == 0,
+                len: close + 2,
+            });
         }
         let len = name_len(body);
-        (len > 0).then(|| Self { name: body.get(..len).unwrap_or_default().to_owned(), default: None, command: false, len })
+        (len > 0).then(|| Self {
+            name: body.get(..len).unwrap_or_default().to_owned(),
+            default: None,
+            command: false,
+            len,
+        })
     }
 }
 
@@ -168,8 +225,20 @@ mod tests {
     use model::{Form, Place};
 
     fn env(name: &str, value: EnvValue) -> EnvDraft {
-        let place = Place { file: "f".into(), line: 1, column: 1, text: "".into(), mark: (0, 0) };
-        EnvDraft { name: name.into(), value, form: Form::EnvEntry, place, json: Vec::new() }
+        let place = Place {
+            file: "f".into(),
+            line: 1,
+            column: 1,
+            text: "".into(),
+            mark: (0, 0),
+        };
+        EnvDraft {
+            name: name.into(),
+            value,
+            form: Form::EnvEntry,
+            place,
+            json: Vec::new(),
+        }
     }
 
     fn expand(text: &str, syntax: Syntax) -> Expanded {
@@ -185,18 +254,39 @@ mod tests {
 
     #[test]
     fn known_references() {
-        assert_eq!(expand("x-$(B)-${B}", Syntax::Kubernetes), Expanded::Known("x-12-${B}".into()));
-        assert_eq!(expand("$A/${B}/${A:-9}", Syntax::Shell), Expanded::Known("1/12/1".into()));
-        assert_eq!(expand("${A:?no A}", Syntax::Shell), Expanded::Known("1".into()));
+        assert_eq!(
+            expand("x-$(B)-${B}", Syntax::Kubernetes),
+            Expanded::Known("x-12-${B}".into())
+        );
+        assert_eq!(
+            expand("$A/${B}/${A:-9}", Syntax::Shell),
+            Expanded::Known("1/12/1".into())
+        );
+        assert_eq!(
+            expand("${A:?no A}", Syntax::Shell),
+            Expanded::Known("1".into())
+        );
     }
 
     #[test]
     fn unknown_references_never_show_a_value() {
-        assert_eq!(expand("$(cmd --token s3cret)", Syntax::Shell), Expanded::Unknown("computed in the start script".into()));
-        assert_eq!(expand("$D", Syntax::Shell), Expanded::Unknown("a Secret".into()));
+        assert_eq!(
+            expand("$(cmd --token s3cret)", Syntax::Shell),
+            Expanded::Unknown("computed in the start script".into())
+        );
+        assert_eq!(
+            expand("$D", Syntax::Shell),
+            Expanded::Unknown("a Secret".into())
+        );
         assert!(matches!(expand("$L", Syntax::Shell), Expanded::Unknown(_)));
-        assert!(matches!(expand("${X:-mlx5_0:1}", Syntax::Shell), Expanded::Unknown(_)));
-        assert_eq!(expand("$(X)", Syntax::Kubernetes), Expanded::Known("$(X)".into()));
+        assert!(matches!(
+            expand("${X:-mlx5_0:1}", Syntax::Shell),
+            Expanded::Unknown(_)
+        ));
+        assert_eq!(
+            expand("$(X)", Syntax::Kubernetes),
+            Expanded::Known("$(X)".into())
+        );
         assert_eq!(expand("a$", Syntax::Shell), Expanded::Known("a$".into()));
     }
 }

@@ -12,10 +12,25 @@ use crate::pods::{self, Scope};
 const MAX_DEPTH: u32 = 40;
 
 /// Mapping keys that lead away from the pods that run.
-const NOT_PODS: [&str; 4] = ["status", "initContainers", "jobTemplateStatus", "managedFields"];
+const NOT_PODS: [&str; 4] = [
+    "status",
+    "initContainers",
+    "jobTemplateStatus",
+    "managedFields",
+];
 
 /// Kinds whose pods are collective jobs: their ranks hold no KV cache of a serving deployment.
-const JOB_KINDS: [&str; 9] = ["Job", "CronJob", "MPIJob", "JobSet", "PyTorchJob", "TrainJob", "Workflow", "Queue", "TFJob"];
+const JOB_KINDS: [&str; 9] = [
+    "Job",
+    "CronJob",
+    "MPIJob",
+    "JobSet",
+    "PyTorchJob",
+    "TrainJob",
+    "Workflow",
+    "Queue",
+    "TFJob",
+];
 
 /// Finds pod templates under an object.
 pub(crate) fn read<'d>(text: &Text<'_>, root: Node<'d>, scope: &Scope<'d>, file: &mut FileDraft) {
@@ -24,15 +39,17 @@ pub(crate) fn read<'d>(text: &Text<'_>, root: Node<'d>, scope: &Scope<'d>, file:
     if let Some(labels) = root.get_path(&["metadata", "labels"]) {
         scope.labels.push(labels);
     }
-    if scope.kind == "Pod" {
-        if let Some(annotations) = root.get_path(&["metadata", "annotations"]) {
-            scope.annotations.push(annotations);
-        }
+    if scope.kind == "Pod"
+        && let Some(annotations) = root.get_path(&["metadata", "annotations"])
+    {
+        scope.annotations.push(annotations);
     }
     // KServe: `spec.template` decodes where `spec.prefill` exists. OME: the engine prefills where a decoder exists.
     let spec = root.get("spec");
-    let kserve_pair = spec.is_some_and(|s| s.get("prefill").is_some() && s.get("template").is_some());
-    let ome_pair = spec.is_some_and(|s| s.get("engineConfig").is_some() && s.get("decoderConfig").is_some());
+    let kserve_pair =
+        spec.is_some_and(|s| s.get("prefill").is_some() && s.get("template").is_some());
+    let ome_pair =
+        spec.is_some_and(|s| s.get("engineConfig").is_some() && s.get("decoderConfig").is_some());
     for (key, value) in root.entries() {
         let Some(name) = key.text() else { continue };
         if name == "spec" && (kserve_pair || ome_pair) {
@@ -73,29 +90,49 @@ fn walk<'d>(text: &Text<'_>, node: Node<'d>, scope: &Scope<'d>, file: &mut FileD
     }
 }
 
-fn mapping<'d>(text: &Text<'_>, node: Node<'d>, scope: &Scope<'d>, file: &mut FileDraft, depth: u32) {
+fn mapping<'d>(
+    text: &Text<'_>,
+    node: Node<'d>,
+    scope: &Scope<'d>,
+    file: &mut FileDraft,
+    depth: u32,
+) {
     let mut scope = scope.clone();
-    let name = node.get("name").filter(|n| n.is_scalar()).and_then(Node::text);
+    let name = node
+        .get("name")
+        .filter(|n| n.is_scalar())
+        .and_then(Node::text);
     let holds_templates = node.entries().any(|(_, v)| v.is_mapping());
     if let (Some(name), true) = (name, holds_templates && node.get("containers").is_none()) {
         scope.names.push(name.to_owned());
         scope.component = Some(name.to_owned());
     }
-    if let Some(replicas) = node.get("replicas").and_then(Node::as_i64).and_then(|n| u64::try_from(n).ok()) {
+    if let Some(replicas) = node
+        .get("replicas")
+        .and_then(Node::as_i64)
+        .and_then(|n| u64::try_from(n).ok())
+    {
         scope.replicas = Some(replicas);
     }
     // LeaderWorkerSet and its descendants: `size` pods per replica, one per node.
-    if let Some(size) = node.get("size").and_then(Node::as_i64).and_then(|n| u64::try_from(n).ok()) {
-        if node.entries().any(|(k, _)| matches!(k.text(), Some("workerTemplate" | "leaderTemplate"))) {
-            scope.nodes = Some(size);
-        }
+    if let Some(size) = node
+        .get("size")
+        .and_then(Node::as_i64)
+        .and_then(|n| u64::try_from(n).ok())
+        && node
+            .entries()
+            .any(|(k, _)| matches!(k.text(), Some("workerTemplate" | "leaderTemplate")))
+    {
+        scope.nodes = Some(size);
     }
-    if let Some(metadata) = node.get("metadata").filter(|_| depth > 0 || node.get("containers").is_some()) {
+    if let Some(metadata) = node
+        .get("metadata")
+        .filter(|_| depth > 0 || node.get("containers").is_some())
+    {
         scope.labels.extend(metadata.get("labels"));
         scope.annotations.extend(metadata.get("annotations"));
     }
     if node.get("containers").is_some_and(Node::is_sequence) {
-        scope.pod = u32::try_from(file.containers.len()).unwrap_or(u32::MAX);
         pods::read(text, node, &scope, &mut file.containers);
         // OME and others keep the main container beside the list.
         if let Some(runner) = node.get("runner").filter(|r| r.is_mapping()) {
@@ -103,7 +140,10 @@ fn mapping<'d>(text: &Text<'_>, node: Node<'d>, scope: &Scope<'d>, file: &mut Fi
         }
         return;
     }
-    if let Some(runner) = node.get("runner").filter(|r| r.get("image").is_some() || r.get("env").is_some()) {
+    if let Some(runner) = node
+        .get("runner")
+        .filter(|r| r.get("image").is_some() || r.get("env").is_some())
+    {
         one_container(text, node, runner, "runner", &scope, file);
         return;
     }
@@ -122,9 +162,27 @@ fn mapping<'d>(text: &Text<'_>, node: Node<'d>, scope: &Scope<'d>, file: &mut Fi
     }
 }
 
-fn one_container<'d>(text: &Text<'_>, spec: Node<'d>, container: Node<'d>, name: &str, scope: &Scope<'d>, file: &mut FileDraft) {
-    let label = scope.component.clone().unwrap_or_else(|| scope.object.clone());
-    let mut draft = pods::empty(scope, label, name.to_owned(), text.node(container.get("name").unwrap_or(container), container.get("name").is_some()));
+fn one_container<'d>(
+    text: &Text<'_>,
+    spec: Node<'d>,
+    container: Node<'d>,
+    name: &str,
+    scope: &Scope<'d>,
+    file: &mut FileDraft,
+) {
+    let label = scope
+        .component
+        .clone()
+        .unwrap_or_else(|| scope.object.clone());
+    let mut draft = pods::empty(
+        scope,
+        label,
+        name.to_owned(),
+        text.node(
+            container.get("name").unwrap_or(container),
+            container.get("name").is_some(),
+        ),
+    );
     pods::container(text, container, &mut draft);
     pods::pod_spec(text, spec, Some(container), &mut draft);
     pods::surroundings(text, scope, &mut draft);

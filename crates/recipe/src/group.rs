@@ -15,17 +15,29 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
     let mut maps: BTreeMap<String, Vec<ConfigMapDraft>> = BTreeMap::new();
     let mut files = files;
     for file in &mut files {
-        maps.entry(directory(&file.path).to_owned()).or_default().append(&mut file.config_maps);
+        maps.entry(directory(&file.path).to_owned())
+            .or_default()
+            .append(&mut file.config_maps);
     }
     let mut facts = Facts::default();
     let mut open: Vec<(Deployment, String)> = Vec::new();
     for file in files {
-        let in_directory = maps.get(directory(&file.path)).map(Vec::as_slice).unwrap_or_default();
-        facts.inputs.push(Input { path: Arc::clone(&file.path), documents: file.documents, problems: file.problems });
+        let in_directory = maps
+            .get(directory(&file.path))
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        facts.inputs.push(Input {
+            path: Arc::clone(&file.path),
+            documents: file.documents,
+            problems: file.problems,
+        });
         let deployments = of_file(
             &file.path,
             &file.objects,
-            file.containers.into_iter().map(|d| resolve::resolve(d, in_directory)).collect(),
+            file.containers
+                .into_iter()
+                .map(|d| resolve::resolve(d, in_directory))
+                .collect(),
         );
         for mut deployment in deployments {
             deployment.compute_domains.clone_from(&file.compute_domains);
@@ -46,16 +58,25 @@ fn directory(path: &str) -> &str {
 fn of_file(path: &Arc<str>, objects: &[ObjectDraft], resolved: Vec<Resolved>) -> Vec<Deployment> {
     let mut by_object: BTreeMap<u32, Vec<Resolved>> = BTreeMap::new();
     for worker in resolved {
-        by_object.entry(worker.object_index).or_default().push(worker);
+        by_object
+            .entry(worker.object_index)
+            .or_default()
+            .push(worker);
     }
     // Roles that only names suggest count where something in the file shows disaggregation.
     let strong = |r: &Resolved| matches!(r.strong, Some((Role::Prefill | Role::Decode, _)));
-    let file_is_disaggregated = by_object.values().flatten().any(|r| r.is_worker && (strong(r) || r.moves_kv));
+    let file_is_disaggregated = by_object
+        .values()
+        .flatten()
+        .any(|r| r.is_worker && (strong(r) || r.moves_kv));
     let mut groups: Vec<(Vec<u32>, Vec<Resolved>)> = Vec::new();
     let mut halves: (Vec<u32>, Vec<Resolved>) = (Vec::new(), Vec::new());
     for (index, workers) in by_object {
         let roles = candidate_roles(&workers, file_is_disaggregated);
-        let (prefill, decode) = (roles.contains(&Role::Prefill), roles.contains(&Role::Decode));
+        let (prefill, decode) = (
+            roles.contains(&Role::Prefill),
+            roles.contains(&Role::Decode),
+        );
         if prefill != decode {
             halves.0.push(index);
             halves.1.extend(workers);
@@ -76,14 +97,31 @@ fn of_file(path: &Arc<str>, objects: &[ObjectDraft], resolved: Vec<Resolved>) ->
             }
         }
         let object = indices.first().and_then(|i| objects.get(*i as usize));
-        let names: Vec<&str> = indices.iter().filter_map(|i| objects.get(*i as usize)).map(|o| o.name.as_str()).filter(|n| !n.is_empty()).collect();
-        deployments.push(deployment(path, object, &names, workers, file_is_disaggregated));
+        let names: Vec<&str> = indices
+            .iter()
+            .filter_map(|i| objects.get(*i as usize))
+            .map(|o| o.name.as_str())
+            .filter(|n| !n.is_empty())
+            .collect();
+        deployments.push(deployment(
+            path,
+            object,
+            &names,
+            workers,
+            file_is_disaggregated,
+        ));
     }
     // A file with manifests and no pod at all is still something that was looked at.
-    if deployments.is_empty() {
-        if let Some(object) = objects.first() {
-            deployments.push(deployment(path, Some(object), &[object.name.as_str()], Vec::new(), false));
-        }
+    if deployments.is_empty()
+        && let Some(object) = objects.first()
+    {
+        deployments.push(deployment(
+            path,
+            Some(object),
+            &[object.name.as_str()],
+            Vec::new(),
+            false,
+        ));
     }
     deployments
 }
@@ -91,53 +129,87 @@ fn of_file(path: &Arc<str>, objects: &[ObjectDraft], resolved: Vec<Resolved>) ->
 /// Prefill and decode roles that the workers of one object can have.
 fn candidate_roles(workers: &[Resolved], file_is_disaggregated: bool) -> Vec<Role> {
     let disaggregated = is_disaggregated(workers) || file_is_disaggregated;
-    workers.iter().filter(|w| w.is_worker).filter_map(|w| role_of(w, disaggregated)).filter(|r| r.moves_kv()).collect()
+    workers
+        .iter()
+        .filter(|w| w.is_worker)
+        .map(|w| role_of(w, disaggregated))
+        .filter(|r| r.moves_kv())
+        .collect()
 }
 
 fn weak(worker: &Resolved) -> Option<Role> {
-    worker.declared.as_ref().map(|(role, _)| *role).or(worker.hinted)
+    worker
+        .declared
+        .as_ref()
+        .map(|(role, _)| *role)
+        .or(worker.hinted)
 }
 
 /// Whether the workers show disaggregation among themselves: an engine was told a role, a connector moves KV
 /// cache, or both roles are named.
 fn is_disaggregated(workers: &[Resolved]) -> bool {
-    let told = workers.iter().filter(|w| w.is_worker).any(|w| matches!(w.strong, Some((Role::Prefill | Role::Decode, _))) || w.moves_kv);
+    let told = workers
+        .iter()
+        .filter(|w| w.is_worker)
+        .any(|w| matches!(w.strong, Some((Role::Prefill | Role::Decode, _))) || w.moves_kv);
     let named = |role| workers.iter().any(|w| w.is_worker && weak(w) == Some(role));
-    told || (named(Role::Prefill) && named(Role::Decode)) || workers.iter().any(|w| w.patch && weak(w).is_some_and(Role::moves_kv))
+    told || (named(Role::Prefill) && named(Role::Decode))
+        || workers
+            .iter()
+            .any(|w| w.patch && weak(w).is_some_and(Role::moves_kv))
 }
 
-fn role_of(worker: &Resolved, disaggregated: bool) -> Option<Role> {
+fn role_of(worker: &Resolved, disaggregated: bool) -> Role {
     if worker.frontend || matches!(worker.declared, Some((Role::Frontend, _))) {
-        return Some(Role::Frontend);
+        return Role::Frontend;
     }
     if matches!(worker.declared, Some((Role::Other, _))) {
-        return Some(Role::Other);
+        return Role::Other;
     }
     if !worker.is_worker {
-        return Some(Role::Other);
+        return Role::Other;
     }
     if let Some((role, _)) = &worker.strong {
         // `--disaggregation-mode agg` with a P/D connector beside a prefill worker decodes (a documented idiom).
-        return Some(*role);
+        return *role;
     }
     match weak(worker) {
-        Some(role) if role.moves_kv() && disaggregated => Some(role),
-        Some(Role::Encode) => Some(Role::Encode),
-        _ if worker.patch => Some(Role::Other),
-        _ => Some(Role::Aggregated),
+        Some(role) if role.moves_kv() && disaggregated => role,
+        Some(Role::Encode) => Role::Encode,
+        _ if worker.patch => Role::Other,
+        _ => Role::Aggregated,
     }
 }
 
-fn deployment(path: &Arc<str>, object: Option<&ObjectDraft>, names: &[&str], workers: Vec<Resolved>, file_is_disaggregated: bool) -> Deployment {
-    let disaggregated = is_disaggregated(&workers) || (file_is_disaggregated && workers.iter().any(|w| weak(w).is_some_and(Role::moves_kv)));
-    let all_patches = !workers.is_empty() && workers.iter().all(|w| w.patch || w.frontend) && workers.iter().any(|w| w.patch);
-    let partial = object.and_then(|o| o.partial).or(all_patches.then_some(Partial::Patch));
+fn deployment(
+    path: &Arc<str>,
+    object: Option<&ObjectDraft>,
+    names: &[&str],
+    workers: Vec<Resolved>,
+    file_is_disaggregated: bool,
+) -> Deployment {
+    let disaggregated = is_disaggregated(&workers)
+        || (file_is_disaggregated && workers.iter().any(|w| weak(w).is_some_and(Role::moves_kv)));
+    let all_patches = !workers.is_empty()
+        && workers.iter().all(|w| w.patch || w.frontend)
+        && workers.iter().any(|w| w.patch);
+    let partial = object
+        .and_then(|o| o.partial)
+        .or(all_patches.then_some(Partial::Patch));
     let mut finished: Vec<Worker> = Vec::new();
     for resolved in workers {
-        let role = role_of(&resolved, disaggregated).unwrap_or(Role::Other);
-        let Resolved { mut worker, strong, declared, .. } = resolved;
+        let role = role_of(&resolved, disaggregated);
+        let Resolved {
+            mut worker,
+            strong,
+            declared,
+            ..
+        } = resolved;
         worker.role = role;
-        worker.role_place = strong.or(declared).filter(|(r, _)| *r == role).map(|(_, place)| place);
+        worker.role_place = strong
+            .or(declared)
+            .filter(|(r, _)| *r == role)
+            .map(|(_, place)| place);
         if worker.name.is_empty() {
             worker.name.clone_from(&worker.container);
         }
@@ -150,7 +222,11 @@ fn deployment(path: &Arc<str>, object: Option<&ObjectDraft>, names: &[&str], wor
         several => shared_name(several),
     };
     Deployment {
-        name: if name.is_empty() { stem(path).to_owned() } else { name },
+        name: if name.is_empty() {
+            stem(path).to_owned()
+        } else {
+            name
+        },
         namespace: object.and_then(|o| o.namespace.clone()),
         kind: object.map(|o| o.kind.clone()).unwrap_or_default(),
         files: vec![Arc::clone(path)],
@@ -169,14 +245,29 @@ fn same_host_by_name(path: &Arc<str>, names: &[&str], workers: &mut [Worker]) {
         text.contains("single-node") || text.contains("one-node")
     };
     // The last directories and the file name, in whatever way they are joined.
-    let tail: String = path.chars().rev().take(120).collect::<Vec<_>>().into_iter().rev().collect();
+    let tail: String = path
+        .chars()
+        .rev()
+        .take(120)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .collect();
     let by_name = names.iter().any(|n| says(n));
     if !by_name && !says(&tail) {
         return;
     }
-    for worker in workers.iter_mut().filter(|w| w.same_host.is_none() && w.role.moves_kv() && w.nodes <= 1) {
+    for worker in workers
+        .iter_mut()
+        .filter(|w| w.same_host.is_none() && w.role.moves_kv() && w.nodes <= 1)
+    {
         worker.same_host = Some(Located {
-            value: if by_name { "its name says single node" } else { "its path says single node" }.to_owned(),
+            value: if by_name {
+                "its name says single node"
+            } else {
+                "its path says single node"
+            }
+            .to_owned(),
             place: worker.place.clone(),
         });
     }
@@ -191,22 +282,48 @@ fn stem(path: &str) -> &str {
 fn shared_name(names: &[&str]) -> String {
     let first = names.first().copied().unwrap_or_default();
     let common = names.iter().skip(1).fold(first.len(), |len, name| {
-        first.bytes().zip(name.bytes()).take(len).take_while(|(a, b)| a == b).count()
+        first
+            .bytes()
+            .zip(name.bytes())
+            .take(len)
+            .take_while(|(a, b)| a == b)
+            .count()
     });
-    let prefix = first.get(..common).unwrap_or_default().trim_end_matches(['-', '_', '.']);
-    if prefix.len() >= 3 { prefix.to_owned() } else { names.join(" + ") }
+    let prefix = first
+        .get(..common)
+        .unwrap_or_default()
+        .trim_end_matches(['-', '_', '.']);
+    if prefix.len() >= 3 {
+        prefix.to_owned()
+    } else {
+        names.join(" + ")
+    }
 }
 
 /// Names without their role words, by which two halves of a deployment are recognized.
 fn without_role(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
-    let parts: Vec<&str> =
-        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty() && !matches!(*w, "prefill" | "decode" | "prefiller" | "decoder" | "p" | "d")).collect();
+    let parts: Vec<&str> = lower
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|w| {
+            !w.is_empty()
+                && !matches!(
+                    *w,
+                    "prefill" | "decode" | "prefiller" | "decoder" | "p" | "d"
+                )
+        })
+        .collect();
     parts.join("-")
 }
 
 fn pair_key(path: &str, deployment: &Deployment) -> String {
-    format!("{}\u{0}{}\u{0}{}\u{0}{}", directory(path), without_role(stem(path)), without_role(&deployment.name), deployment.kind)
+    format!(
+        "{}\u{0}{}\u{0}{}\u{0}{}",
+        directory(path),
+        without_role(stem(path)),
+        without_role(&deployment.name),
+        deployment.kind
+    )
 }
 
 /// Prefill in one file and decode in another of the same directory are one deployment where their names agree.
@@ -220,15 +337,15 @@ fn join_halves(open: Vec<(Deployment, String)>) -> Vec<Deployment> {
             done.push((deployment, None));
             continue;
         }
-        if let Some(other) = waiting.remove(&(key.clone(), !prefill)) {
-            if let Some((half, _)) = done.get_mut(other) {
-                half.name = shared_name(&[half.name.as_str(), deployment.name.as_str()]);
-                half.files.extend(deployment.files);
-                half.workers.extend(deployment.workers);
-                half.compute_domains.extend(deployment.compute_domains);
-                half.claim_templates.extend(deployment.claim_templates);
-                continue;
-            }
+        if let Some(other) = waiting.remove(&(key.clone(), !prefill))
+            && let Some((half, _)) = done.get_mut(other)
+        {
+            half.name = shared_name(&[half.name.as_str(), deployment.name.as_str()]);
+            half.files.extend(deployment.files);
+            half.workers.extend(deployment.workers);
+            half.compute_domains.extend(deployment.compute_domains);
+            half.claim_templates.extend(deployment.claim_templates);
+            continue;
         }
         waiting.insert((key.clone(), prefill), done.len());
         done.push((deployment, Some(key)));

@@ -7,11 +7,20 @@ use model::Place;
 use crate::place::{Around, Text};
 
 /// The keys that decide the KV path. Values of other keys are never kept.
-pub(crate) const KEYS: [&str; 5] = ["kv_connector", "kv_role", "kv_buffer_device", "backends", "ucx_devices"];
+pub(crate) const KEYS: [&str; 5] = [
+    "kv_connector",
+    "kv_role",
+    "kv_buffer_device",
+    "backends",
+    "ucx_devices",
+];
 
 /// Places of the known keys, each with its value, in the source between `span`.
 pub(crate) fn places(text: &Text<'_>, span: &Range<u32>) -> Vec<(&'static str, Place)> {
-    let source = text.text.get(span.start as usize..span.end as usize).unwrap_or_default();
+    let source = text
+        .source
+        .get(span.start as usize..span.end as usize)
+        .unwrap_or_default();
     if !source.contains("kv_") && !source.contains("ucx_devices") {
         return Vec::new();
     }
@@ -24,7 +33,9 @@ pub(crate) fn places(text: &Text<'_>, span: &Range<u32>) -> Vec<(&'static str, P
             if before != Some('"') || !after.trim_start_matches('\\').starts_with('"') {
                 continue;
             }
-            let Some(colon) = after.find(':') else { continue };
+            let Some(colon) = after.find(':') else {
+                continue;
+            };
             let value = after.get(colon + 1..).unwrap_or_default();
             let skipped = value.len() - value.trim_start().len();
             let value = value.trim_start();
@@ -41,7 +52,10 @@ pub(crate) fn places(text: &Text<'_>, span: &Range<u32>) -> Vec<(&'static str, P
             let start = span.start + u32::try_from(at).unwrap_or(0);
             let end = span.start + u32::try_from(end).unwrap_or(0);
             let range = start.saturating_sub(1)..end;
-            found.push((key, text.place(&range, std::slice::from_ref(&range), Around::Inside)));
+            found.push((
+                key,
+                text.place(&range, std::slice::from_ref(&range), Around::Inside),
+            ));
         }
     }
     found

@@ -4,7 +4,7 @@
 //! command line, a token in the same flow mapping. So a place keeps its line only in a form where
 //! everything is blanked except structure (indentation, dashes, keys) and the text that the caller vouches for.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,9 +25,15 @@ pub(crate) struct Text<'s> {
     /// Path as given.
     pub(crate) path: Arc<str>,
     /// The text.
-    pub(crate) text: &'s str,
+    pub(crate) source: &'s str,
     lines: OnceCell<LineIndex<'s>>,
+    /// Start of the line of the last lookup and its number: documents are read from top to bottom, so the next
+    /// place is rarely far behind it.
+    last: Cell<(usize, u32)>,
 }
+
+/// How far ahead a lookup counts line breaks itself before it asks the index.
+const NEAR: usize = 16 * 1024;
 
 /// How much of the line around a mark is structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,28 +46,68 @@ pub(crate) enum Around {
 
 impl<'s> Text<'s> {
     pub(crate) fn new(path: Arc<str>, text: &'s str) -> Self {
-        Self { path, text, lines: OnceCell::new() }
+        Self {
+            path,
+            source: text,
+            lines: OnceCell::new(),
+            last: Cell::new((0, 1)),
+        }
     }
 
     fn lines(&self) -> &LineIndex<'s> {
-        self.lines.get_or_init(|| LineIndex::new(self.text))
+        self.lines.get_or_init(|| LineIndex::new(self.source))
     }
 
     /// Line and column of an offset, both from 1.
     pub(crate) fn line_column(&self, offset: u32) -> (u32, u32) {
-        self.lines().line_column(offset)
+        let (line, start) = self.line_of(offset as usize);
+        let column = self
+            .source
+            .get(start..offset as usize)
+            .map_or(0, |t| t.chars().count());
+        (
+            line,
+            u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1),
+        )
+    }
+
+    /// Number of the line of an offset and where it starts.
+    fn line_of(&self, offset: usize) -> (u32, usize) {
+        let bytes = self.source.as_bytes();
+        let offset = offset.min(bytes.len());
+        let start = bytes
+            .get(..offset)
+            .and_then(|b| b.iter().rposition(|c| *c == b'\n'))
+            .map_or(0, |at| at + 1);
+        let (known, number) = self.last.get();
+        let line = if start >= known && start - known <= NEAR {
+            let breaks = bytes
+                .get(known..start)
+                .map_or(0, |b| b.split(|c| *c == b'\n').count() - 1);
+            number.saturating_add(u32::try_from(breaks).unwrap_or(u32::MAX))
+        } else {
+            self.lines()
+                .line_column(u32::try_from(start).unwrap_or(u32::MAX))
+                .0
+        };
+        self.last.set((start, line));
+        (line, start)
     }
 
     /// The place of `mark`. `shown` are the byte ranges whose text may be shown.
     pub(crate) fn place(&self, mark: &Range<u32>, shown: &[Range<u32>], around: Around) -> Place {
         let (line, column) = self.line_column(mark.start);
-        let range = self.lines().line_range(line);
-        let mut start = range.start as usize;
-        let mut end = range.end as usize;
-        let at = mark.start as usize;
+        let line_start = self.line_of(mark.start as usize).1;
+        let mut start = line_start;
+        let rest = self.source.as_bytes().get(line_start..).unwrap_or_default();
+        let mut end = line_start + rest.iter().position(|c| *c == b'\n').unwrap_or(rest.len());
+        if end > start && self.source.as_bytes().get(end - 1) == Some(&b'\r') {
+            end -= 1;
+        }
+        let at = (mark.start as usize).min(end);
         if end - start > WINDOW * 2 {
-            start = floor_char(self.text, at.saturating_sub(WINDOW)).max(start);
-            end = floor_char(self.text, (at + WINDOW).min(end));
+            start = floor_char(self.source, at.saturating_sub(WINDOW)).max(start);
+            end = floor_char(self.source, (at + WINDOW).min(end));
         }
         let mark_end = (mark.end as usize).clamp(at, end);
         let mut out = String::new();
@@ -83,7 +129,12 @@ impl<'s> Text<'s> {
             if part.start < cursor {
                 continue;
             }
-            blank(self.text.get(cursor..part.start).unwrap_or_default(), around, cursor == range.start as usize, &mut out);
+            blank(
+                self.source.get(cursor..part.start).unwrap_or_default(),
+                around,
+                cursor == line_start,
+                &mut out,
+            );
             if part.start == part.end {
                 let from = byte_len(&out);
                 out.push(BLANK);
@@ -97,14 +148,25 @@ impl<'s> Text<'s> {
                 let len = u32::try_from(mark_end.min(part.end) - at).unwrap_or(0);
                 out_mark = (from + lead, from + lead + len);
             }
-            out.push_str(self.text.get(part.clone()).unwrap_or_default());
+            out.push_str(self.source.get(part.clone()).unwrap_or_default());
             cursor = part.end;
         }
-        blank(self.text.get(cursor..end).unwrap_or_default(), around, cursor == range.start as usize, &mut out);
+        blank(
+            self.source.get(cursor..end).unwrap_or_default(),
+            around,
+            cursor == line_start,
+            &mut out,
+        );
         let trimmed = out.trim_end();
         let keep = trimmed.len();
         out.truncate(keep.max(out_mark.1 as usize));
-        Place { file: Arc::clone(&self.path), line, column, text: out.into(), mark: out_mark }
+        Place {
+            file: Arc::clone(&self.path),
+            line,
+            column,
+            text: out.into(),
+            mark: out_mark,
+        }
     }
 
     /// The place of a whole node. `show` says that its text may be shown.
@@ -152,7 +214,9 @@ fn blank_shell(gap: &str, out: &mut String) {
     let mut rest = gap;
     while let Some(first) = rest.chars().next() {
         let space = first.is_whitespace();
-        let end = rest.find(|c: char| c.is_whitespace() != space).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| c.is_whitespace() != space)
+            .unwrap_or(rest.len());
         let (token, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
         if space || SHELL_WORDS.contains(&token) {
             out.push_str(token);
@@ -175,7 +239,13 @@ fn blank_yaml(gap: &str, line_start: bool, out: &mut String) {
                 out.push(first);
                 key_may_start = matches!(first, '{' | '[' | ',' | '"' | '\'');
             }
-            '-' if key_may_start && rest.get(1..).is_none_or(|r| r.is_empty() || r.starts_with(' ')) => out.push('-'),
+            '-' if key_may_start
+                && rest
+                    .get(1..)
+                    .is_none_or(|r| r.is_empty() || r.starts_with(' ')) =>
+            {
+                out.push('-');
+            }
             ':' => {
                 out.push(':');
                 key_may_start = false;
@@ -183,11 +253,15 @@ fn blank_yaml(gap: &str, line_start: bool, out: &mut String) {
             '#' => return push_blank(out),
             _ => {
                 let end = rest
-                    .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~')))
+                    .find(|c: char| {
+                        !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~'))
+                    })
                     .unwrap_or(rest.len());
                 let (token, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
                 let after = tail.trim_start_matches(['"', '\'']);
-                let is_key = after.strip_prefix(':').is_some_and(|r| r.is_empty() || r.starts_with([' ', '\t', '\r']));
+                let is_key = after
+                    .strip_prefix(':')
+                    .is_some_and(|r| r.is_empty() || r.starts_with([' ', '\t', '\r']));
                 if key_may_start && is_key && !token.is_empty() {
                     out.push_str(token);
                     rest = tail;
@@ -209,30 +283,53 @@ fn blank_yaml(gap: &str, line_start: bool, out: &mut String) {
 mod tests {
     use super::*;
 
+    fn marked(place: &Place) -> &str {
+        place
+            .text
+            .get(place.mark.0 as usize..place.mark.1 as usize)
+            .unwrap()
+    }
+
     fn show(line: &str, shown: &str, around: Around) -> String {
         let text = Text::new("f".into(), line);
         let at = line.find(shown).unwrap();
         let range = u32::try_from(at).unwrap()..u32::try_from(at + shown.len()).unwrap();
         let place = text.place(&range, std::slice::from_ref(&range), around);
-        assert_eq!(&place.text[place.mark.0 as usize..place.mark.1 as usize], shown);
+        assert_eq!(marked(&place), shown);
         place.text.to_string()
     }
 
     #[test]
     fn keys_stay_and_other_values_go() {
-        assert_eq!(show("  - name: UCX_TLS", "UCX_TLS", Around::Yaml), "  - name: UCX_TLS");
-        assert_eq!(show("{UCX_TLS: tcp, TOKEN: abc}", "tcp", Around::Yaml), "{UCX_TLS: tcp, TOKEN: …}");
-        assert_eq!(show("{TOKEN: abc, UCX_TLS: tcp} # s3cret", "tcp", Around::Yaml), "{TOKEN: …, UCX_TLS: tcp} …");
-        assert_eq!(show("{TOKEN: \"a:b, c: d\", UCX_TLS: tcp}", "tcp", Around::Yaml).contains("d\""), false);
+        assert_eq!(
+            show("  - name: UCX_TLS", "UCX_TLS", Around::Yaml),
+            "  - name: UCX_TLS"
+        );
+        assert_eq!(
+            show("{UCX_TLS: tcp, TOKEN: abc}", "tcp", Around::Yaml),
+            "{UCX_TLS: tcp, TOKEN: …}"
+        );
+        assert_eq!(
+            show("{TOKEN: abc, UCX_TLS: tcp} # s3cret", "tcp", Around::Yaml),
+            "{TOKEN: …, UCX_TLS: tcp} …"
+        );
+        assert!(!show("{TOKEN: \"a:b, c: d\", UCX_TLS: tcp}", "tcp", Around::Yaml).contains("d\""));
     }
 
     #[test]
     fn script_words_go() {
         assert_eq!(
-            show("  exec srv --api-key s3cret --mode decode http://u:p@h", "decode", Around::Inside),
+            show(
+                "  exec srv --api-key s3cret --mode decode http://u:p@h",
+                "decode",
+                Around::Inside
+            ),
             "  exec … decode …"
         );
-        assert_eq!(show("export A=s3cret UCX_TLS=tcp", "UCX_TLS=tcp", Around::Inside), "export … UCX_TLS=tcp");
+        assert_eq!(
+            show("export A=s3cret UCX_TLS=tcp", "UCX_TLS=tcp", Around::Inside),
+            "export … UCX_TLS=tcp"
+        );
     }
 
     #[test]
@@ -240,14 +337,18 @@ mod tests {
         let line = "value: s3cret";
         let place = Text::new("f".into(), line).place(&(7..13), &[], Around::Yaml);
         assert_eq!(&*place.text, "value: …");
-        assert_eq!(&place.text[place.mark.0 as usize..place.mark.1 as usize], "…");
+        assert_eq!(marked(&place), "…");
     }
 
     #[test]
     fn long_lines_are_cut() {
         let line = format!("{}UCX_TLS=tcp{}", "a ".repeat(5000), " b".repeat(5000));
         let at = 10_000_u32;
-        let place = Text::new("f".into(), &line).place(&(at..at + 11), &[at..at + 11], Around::Inside);
+        let place = Text::new("f".into(), &line).place(
+            &(at..at + 11),
+            std::slice::from_ref(&(at..at + 11)),
+            Around::Inside,
+        );
         assert!(place.text.len() < 1000);
         assert!(place.text.contains("UCX_TLS=tcp"));
         assert_eq!(place.column, 10_001);

@@ -15,9 +15,7 @@ use crate::resources;
 pub(crate) struct Scope<'d> {
     pub(crate) object: String,
     pub(crate) kind: String,
-    pub(crate) namespace: Option<String>,
     pub(crate) object_index: u32,
-    pub(crate) pod: u32,
     /// Component or role name, where the kind has one.
     pub(crate) component: Option<String>,
     /// Further names around the template that may hint at a role, nearest last.
@@ -44,20 +42,21 @@ const ROLE_LABELS: [&str; 10] = [
 ];
 
 /// Annotations that attach networks or change the pod's network.
-const NETWORK_ANNOTATIONS: [&str; 4] =
-    ["networking.gke.io/interfaces", "k8s.v1.cni.cncf.io/networks", "k8s.volcengine.com/pod-networks", "sidecar.istio.io/inject"];
+const NETWORK_ANNOTATIONS: [&str; 4] = [
+    "networking.gke.io/interfaces",
+    "k8s.v1.cni.cncf.io/networks",
+    "k8s.volcengine.com/pod-networks",
+    "sidecar.istio.io/inject",
+];
 
 /// A draft with nothing but its identity.
 pub(crate) fn empty(scope: &Scope<'_>, name: String, container: String, place: Place) -> Draft {
     Draft {
         name,
-        object: scope.object.clone(),
         kind: scope.kind.clone(),
-        namespace: scope.namespace.clone(),
         container,
         place,
         object_index: scope.object_index,
-        pod: scope.pod,
         declared: None,
         hinted: None,
         hint_is_convention: false,
@@ -89,84 +88,124 @@ pub(crate) fn empty(scope: &Scope<'_>, name: String, container: String, place: P
 
 /// Fills in what a container says.
 pub(crate) fn container(text: &Text<'_>, node: Node<'_>, draft: &mut Draft) {
-    if let Some(image) = node.get("image") {
-        if let Some(value) = image.text() {
-            // A registry host or path can carry credentials only in a broken manifest, but a place shows
-            // whole lines; the reference itself is a name.
-            draft.image = Some(Located { value: value.to_owned(), place: text.node(image, true) });
-        }
+    if let Some(image) = node.get("image")
+        && let Some(value) = image.text()
+    {
+        // A registry host or path can carry credentials only in a broken manifest, but a place shows
+        // whole lines; the reference itself is a name.
+        draft.image = Some(Located {
+            value: value.to_owned(),
+            place: text.node(image, true),
+        });
     }
     if let Some(list) = node.get("env").or_else(|| node.get("envs")) {
         env::read(text, list, false, &mut draft.env);
     }
-    env::read_from(text, node, &mut draft.env_from);
+    env::read_from(node, &mut draft.env_from);
     if let Some(list) = node.get("resources") {
         resources::read(text, list, draft);
     }
-    draft.run = command::read(text, node);
+    let run = command::read(text, node);
+    if run.given || !draft.run.given {
+        draft.run = run;
+    }
     if let Some(security) = node.get("securityContext") {
         security_context(text, security, draft);
     }
-    if draft.image.is_none() && !draft.run.given {
-        draft.patch = true;
-    }
+    draft.patch = draft.image.is_none() && !draft.run.given && draft.accelerators.is_none();
 }
 
 fn security_context(text: &Text<'_>, security: Node<'_>, draft: &mut Draft) {
-    draft.privileged |= security.get("privileged").and_then(Node::as_bool).unwrap_or(false);
+    draft.privileged |= security
+        .get("privileged")
+        .and_then(Node::as_bool)
+        .unwrap_or(false);
     if let Some(list) = security.get_path(&["capabilities", "add"]) {
         for item in list.items() {
             let Some(name) = item.text() else { continue };
             // The runtime takes both spellings.
             let name = name.strip_prefix("CAP_").unwrap_or(name);
-            draft.capabilities.push(Located { value: name.to_ascii_uppercase(), place: text.node(item, true) });
+            draft.capabilities.push(Located {
+                value: name.to_ascii_uppercase(),
+                place: text.node(item, true),
+            });
         }
     }
-    if let Some(user) = security.get("runAsUser") {
-        if let Some(value) = user.as_i64() {
-            draft.run_as_user = Some(Located { value, place: text.node(user, true) });
-        }
+    if let Some(user) = security.get("runAsUser")
+        && let Some(value) = user.as_i64()
+    {
+        draft.run_as_user = Some(Located {
+            value,
+            place: text.node(user, true),
+        });
     }
 }
 
 /// Fills in what the pod spec says.
-pub(crate) fn pod_spec(text: &Text<'_>, spec: Node<'_>, container_node: Option<Node<'_>>, draft: &mut Draft) {
+pub(crate) fn pod_spec(
+    text: &Text<'_>,
+    spec: Node<'_>,
+    container_node: Option<Node<'_>>,
+    draft: &mut Draft,
+) {
     let flag = |name: &str| spec.get(name).and_then(Node::as_bool).unwrap_or(false);
     draft.host_network |= flag("hostNetwork");
     draft.host_ipc |= flag("hostIPC");
     draft.host_pid |= flag("hostPID");
-    if draft.run_as_user.is_none() {
-        if let Some(user) = spec.get_path(&["securityContext", "runAsUser"]) {
-            if let Some(value) = user.as_i64() {
-                draft.run_as_user = Some(Located { value, place: text.node(user, true) });
-            }
-        }
+    if draft.run_as_user.is_none()
+        && let Some(user) = spec.get_path(&["securityContext", "runAsUser"])
+        && let Some(value) = user.as_i64()
+    {
+        draft.run_as_user = Some(Located {
+            value,
+            place: text.node(user, true),
+        });
     }
     let mounts = container_node.and_then(|c| c.get("volumeMounts"));
     if let Some(volumes) = spec.get("volumes") {
         for volume in volumes.items() {
-            let Some(name) = volume.get("name").and_then(Node::text) else { continue };
-            if let Some(path) = volume.get_path(&["hostPath", "path"]) {
-                if let Some(value) = path.text().filter(|p| matches!(p.trim_end_matches('/'), "/dev" | "/dev/infiniband")) {
-                    draft.host_paths.push(Located { value: value.to_owned(), place: text.node(path, true) });
-                }
+            let Some(name) = volume.get("name").and_then(Node::text) else {
+                continue;
+            };
+            if let Some(path) = volume.get_path(&["hostPath", "path"])
+                && let Some(value) = path
+                    .text()
+                    .filter(|p| matches!(p.trim_end_matches('/'), "/dev" | "/dev/infiniband"))
+            {
+                draft.host_paths.push(Located {
+                    value: value.to_owned(),
+                    place: text.node(path, true),
+                });
             }
             let config_map = volume
                 .get_path(&["configMap", "name"])
                 .or_else(|| {
-                    volume.get_path(&["projected", "sources"]).and_then(|s| s.items().find_map(|s| s.get_path(&["configMap", "name"])))
+                    volume
+                        .get_path(&["projected", "sources"])
+                        .and_then(|s| s.items().find_map(|s| s.get_path(&["configMap", "name"])))
                 })
                 .and_then(Node::text);
             if let (Some(config_map), Some(mounts)) = (config_map, mounts) {
-                for mount in mounts.items().filter(|m| m.get("name").and_then(Node::text) == Some(name)) {
+                for mount in mounts
+                    .items()
+                    .filter(|m| m.get("name").and_then(Node::text) == Some(name))
+                {
                     if let Some(path) = mount.get("mountPath").and_then(Node::text) {
-                        draft.mounts.push(Mount { path: path.to_owned(), config_map: config_map.to_owned() });
+                        draft.mounts.push(Mount {
+                            path: path.to_owned(),
+                            config_map: config_map.to_owned(),
+                        });
                     }
                 }
             }
         }
     }
-    resources::claims(text, container_node.and_then(|c| c.get("resources")), Some(spec), draft);
+    resources::claims(
+        text,
+        container_node.and_then(|c| c.get("resources")),
+        Some(spec),
+        draft,
+    );
     if draft.same_host.is_none() {
         draft.same_host = same_host(text, spec);
     }
@@ -175,15 +214,30 @@ pub(crate) fn pod_spec(text: &Text<'_>, spec: Node<'_>, container_node: Option<N
 /// A pod affinity that keeps pods together on one host.
 fn same_host(text: &Text<'_>, spec: Node<'_>) -> Option<Located<String>> {
     let affinity = spec.get_path(&["affinity", "podAffinity"])?;
-    for (rule, term_key) in [("requiredDuringSchedulingIgnoredDuringExecution", None), ("preferredDuringSchedulingIgnoredDuringExecution", Some("podAffinityTerm"))] {
-        let Some(list) = affinity.get(rule) else { continue };
+    for (rule, term_key) in [
+        ("requiredDuringSchedulingIgnoredDuringExecution", None),
+        (
+            "preferredDuringSchedulingIgnoredDuringExecution",
+            Some("podAffinityTerm"),
+        ),
+    ] {
+        let Some(list) = affinity.get(rule) else {
+            continue;
+        };
         for item in list.items() {
             let term = term_key.map_or(Some(item), |key| item.get(key));
-            if let Some(key) = term.and_then(|t| t.get("topologyKey")) {
-                if key.text() == Some("kubernetes.io/hostname") {
-                    let how = if term_key.is_some() { "preferred" } else { "required" };
-                    return Some(Located { value: format!("{how} pod affinity by hostname"), place: text.node(key, true) });
-                }
+            if let Some(key) = term.and_then(|t| t.get("topologyKey"))
+                && key.text() == Some("kubernetes.io/hostname")
+            {
+                let how = if term_key.is_some() {
+                    "preferred"
+                } else {
+                    "required"
+                };
+                return Some(Located {
+                    value: format!("{how} pod affinity by hostname"),
+                    place: text.node(key, true),
+                });
             }
         }
     }
@@ -214,25 +268,47 @@ pub(crate) fn surroundings(text: &Text<'_>, scope: &Scope<'_>, draft: &mut Draft
             let Some(name) = key.text() else { continue };
             let wanted = NETWORK_ANNOTATIONS.contains(&name) || name.starts_with("rdma.ome.io/");
             if wanted && !draft.annotations.iter().any(|(n, _)| n == name) {
-                draft.annotations.push((name.to_owned(), text.node(key, true)));
+                draft
+                    .annotations
+                    .push((name.to_owned(), text.node(key, true)));
             }
         }
     }
     if draft.hinted.is_none() {
         draft.hinted = engine::role_of_name(&draft.container)
             .or_else(|| scope.component.as_deref().and_then(engine::role_of_name))
-            .or_else(|| scope.names.iter().rev().find_map(|n| engine::role_of_name(n)))
+            .or_else(|| {
+                scope
+                    .names
+                    .iter()
+                    .rev()
+                    .find_map(|n| engine::role_of_name(n))
+            })
             .or_else(|| engine::role_of_name(&scope.object));
     }
 }
 
 /// Drafts for every container of a pod spec that may run an engine.
 pub(crate) fn read<'d>(text: &Text<'_>, spec: Node<'d>, scope: &Scope<'d>, out: &mut Vec<Draft>) {
-    let Some(containers) = spec.get("containers") else { return };
+    let Some(containers) = spec.get("containers") else {
+        return;
+    };
     for node in containers.items().filter(|n| n.is_mapping()) {
         let name = node.get("name").and_then(Node::text).unwrap_or_default();
-        let label = scope.component.clone().unwrap_or_else(|| scope.object.clone());
-        let mut draft = empty(scope, if label.is_empty() { name.to_owned() } else { label }, name.to_owned(), text.node(node.get("name").unwrap_or(node), node.get("name").is_some()));
+        let label = scope
+            .component
+            .clone()
+            .unwrap_or_else(|| scope.object.clone());
+        let mut draft = empty(
+            scope,
+            if label.is_empty() {
+                name.to_owned()
+            } else {
+                label
+            },
+            name.to_owned(),
+            text.node(node.get("name").unwrap_or(node), node.get("name").is_some()),
+        );
         container(text, node, &mut draft);
         pod_spec(text, spec, Some(node), &mut draft);
         surroundings(text, scope, &mut draft);

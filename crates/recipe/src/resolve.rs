@@ -1,6 +1,6 @@
 //! From a draft to a worker: precedence of variables, references into ConfigMaps, engine configuration.
 
-use model::{Engine, Form, Located, Place, Setting, Value, Worker};
+use model::{Engine, Form, Hidden, Located, Place, Setting, Value, Worker};
 
 use crate::connector;
 use crate::draft::{ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft};
@@ -8,7 +8,13 @@ use crate::engine;
 use crate::expand::{Expanded, Syntax, Variables};
 
 /// Flags that name a configuration file, by engine.
-const CONFIG_FLAGS: [&str; 5] = ["--config", "--config-file", "--extra-engine-args", "--extra-llm-api-options", "--engine-config"];
+const CONFIG_FLAGS: [&str; 5] = [
+    "--config",
+    "--config-file",
+    "--extra-engine-args",
+    "--extra-llm-api-options",
+    "--engine-config",
+];
 
 /// A worker without its final role.
 pub(crate) struct Resolved {
@@ -24,26 +30,28 @@ pub(crate) struct Resolved {
     pub(crate) declared: Option<(model::Role, Place)>,
     pub(crate) hinted: Option<model::Role>,
     pub(crate) patch: bool,
-    pub(crate) object: String,
 }
 
 /// Resolves one draft against the ConfigMaps of the same input.
 pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved {
-    let mut opaque = draft.run.opaque.clone();
-    let variables_list = variables(&draft, config_maps, &mut opaque);
-    let variables = Variables { list: &variables_list };
+    let mut hidden = draft.run.hidden.clone();
+    let variables_list = variables(&draft, config_maps, &mut hidden);
+    let variables = Variables {
+        list: &variables_list,
+    };
     let mut settings: Vec<Setting> = Vec::new();
     let mut overridden = Vec::new();
     env_settings(&variables, &mut settings, &mut overridden);
 
-    let engine = draft
-        .run
-        .engine
-        .or(draft.framework)
-        .or_else(|| draft.image.as_ref().and_then(|i| engine::engine_of_image(&i.value)));
+    let engine = draft.run.engine.or(draft.framework).or_else(|| {
+        draft
+            .image
+            .as_ref()
+            .and_then(|i| engine::engine_of_image(&i.value))
+    });
 
     let mut flags = draft.run.flags.clone();
-    let from_file = config_files(&draft, &flags, &variables, config_maps, &mut opaque);
+    let from_file = config_files(&draft, &flags, &variables, config_maps, &mut hidden);
     flags.extend(from_file);
     for flag in &flags {
         flag_settings(flag, &variables, &mut settings);
@@ -52,7 +60,10 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     let strong = strong_role(&settings);
     let moves_kv = moves_kv(&settings);
     let job_without_role = draft.job && strong.is_none() && !moves_kv;
-    let is_worker = !draft.run.frontend && !draft.run.tool && !job_without_role && (is_engine || draft.accelerators.is_some() || draft.patch);
+    let is_worker = !draft.run.frontend
+        && !draft.run.tool
+        && !job_without_role
+        && (is_engine || draft.accelerators.is_some() || draft.patch);
     let worker = Worker {
         name: draft.name,
         container: draft.container,
@@ -80,7 +91,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         nodes: draft.nodes,
         replicas: draft.replicas,
         has_command: draft.run.given,
-        opaque,
+        hidden,
         same_host: draft.same_host,
     };
     Resolved {
@@ -93,17 +104,25 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         declared: draft.declared,
         hinted: draft.hinted,
         patch: draft.patch,
-        object: draft.object,
     }
 }
 
 /// All definitions of variables, lowest precedence first: ConfigMaps by `envFrom`, the env lists, the script.
-fn variables(draft: &Draft, config_maps: &[ConfigMapDraft], opaque: &mut Vec<String>) -> Vec<EnvDraft> {
+fn variables(
+    draft: &Draft,
+    config_maps: &[ConfigMapDraft],
+    hidden: &mut Vec<(Hidden, String)>,
+) -> Vec<EnvDraft> {
     let mut list = Vec::new();
     for from in &draft.env_from {
-        let Some(name) = &from.config_map else { continue };
+        let Some(name) = &from.config_map else {
+            continue;
+        };
         let Some(map) = config_maps.iter().find(|m| m.name == *name) else {
-            opaque.push(format!("envFrom takes ConfigMap {name}, which is not in the input"));
+            hidden.push((
+                Hidden::Environment,
+                format!("envFrom takes ConfigMap {name}, which is not in the input"),
+            ));
             continue;
         };
         for entry in &map.entries {
@@ -119,7 +138,10 @@ fn variables(draft: &Draft, config_maps: &[ConfigMapDraft], opaque: &mut Vec<Str
     for env in &draft.env {
         let mut env = env.clone();
         if let EnvValue::ConfigMapKey { map, key } = &env.value {
-            let entry = config_maps.iter().find(|m| m.name == *map).and_then(|m| m.entries.iter().find(|e| e.key == *key));
+            let entry = config_maps
+                .iter()
+                .find(|m| m.name == *map)
+                .and_then(|m| m.entries.iter().find(|e| e.key == *key));
             if let Some(entry) = entry {
                 env.place = entry.place.clone();
                 env.json.clone_from(&entry.json);
@@ -134,12 +156,23 @@ fn variables(draft: &Draft, config_maps: &[ConfigMapDraft], opaque: &mut Vec<Str
         list.push(env);
     }
     let in_pod: Vec<String> = list.iter().map(|e| e.name.clone()).collect();
-    list.extend(draft.run.assigned.iter().filter(|e| in_pod.contains(&e.name)).cloned());
+    list.extend(
+        draft
+            .run
+            .assigned
+            .iter()
+            .filter(|e| in_pod.contains(&e.name))
+            .cloned(),
+    );
     list.extend(draft.run.exports.iter().cloned());
     list
 }
 
-fn env_settings(variables: &Variables<'_>, settings: &mut Vec<Setting>, overridden: &mut Vec<Setting>) {
+fn env_settings(
+    variables: &Variables<'_>,
+    settings: &mut Vec<Setting>,
+    overridden: &mut Vec<Setting>,
+) {
     for (index, env) in variables.list.iter().enumerate() {
         if !crate::allow::is_shown(&env.name) {
             continue;
@@ -149,7 +182,12 @@ fn env_settings(variables: &Variables<'_>, settings: &mut Vec<Setting>, overridd
             Expanded::Unknown(why) => Value::Dynamic(why),
             Expanded::Unset => continue,
         };
-        let setting = Setting { name: env.name.clone(), value, form: env.form, place: env.place.clone() };
+        let setting = Setting {
+            name: env.name.clone(),
+            value,
+            form: env.form,
+            place: env.place.clone(),
+        };
         let later = variables.list.get(index + 1..).unwrap_or_default();
         if later.iter().any(|e| e.name == env.name) {
             overridden.push(setting);
@@ -164,24 +202,48 @@ fn unknown_names(variables: &Variables<'_>) -> Vec<Located<String>> {
     let mut found: Vec<Located<String>> = Vec::new();
     for env in variables.list {
         let name = env.name.as_str();
-        let family = ["UCX_", "NCCL_", "FI_", "NIXL_", "UXC_", "UCS_", "NCLL_", "NNCL_", "NXIL_"].iter().any(|p| name.starts_with(p));
-        if family && !crate::allow::is_shown(name) && settings::catalogue::lookup(name).is_none() && !found.iter().any(|f| f.value == name) {
-            found.push(Located { value: name.to_owned(), place: env.place.clone() });
+        let family = [
+            "UCX_", "NCCL_", "FI_", "NIXL_", "UXC_", "UCS_", "NCLL_", "NNCL_", "NXIL_",
+        ]
+        .iter()
+        .any(|p| name.starts_with(p));
+        if family
+            && !crate::allow::is_shown(name)
+            && settings::catalogue::lookup(name).is_none()
+            && !found.iter().any(|f| f.value == name)
+        {
+            found.push(Located {
+                value: name.to_owned(),
+                place: env.place.clone(),
+            });
         }
     }
     found
 }
 
 /// Flags out of the configuration files that the command names.
-fn config_files(draft: &Draft, flags: &[FlagDraft], variables: &Variables<'_>, config_maps: &[ConfigMapDraft], opaque: &mut Vec<String>) -> Vec<FlagDraft> {
+fn config_files(
+    draft: &Draft,
+    flags: &[FlagDraft],
+    variables: &Variables<'_>,
+    config_maps: &[ConfigMapDraft],
+    hidden: &mut Vec<(Hidden, String)>,
+) -> Vec<FlagDraft> {
     let mut found: Vec<FlagDraft> = Vec::new();
-    for flag in flags.iter().filter(|f| CONFIG_FLAGS.contains(&f.name.as_str())) {
+    for flag in flags
+        .iter()
+        .filter(|f| CONFIG_FLAGS.contains(&f.name.as_str()))
+    {
         let Some(value) = &flag.value else { continue };
-        let syntax = if flag.expands { Syntax::Shell } else { Syntax::Kubernetes };
+        let syntax = if flag.expands {
+            Syntax::Shell
+        } else {
+            Syntax::Kubernetes
+        };
         let path = match variables.expand(value, syntax, None, 0) {
             Expanded::Known(path) => path,
             Expanded::Unknown(why) => {
-                opaque.push(format!("{} is {why}", flag.name));
+                hidden.push((Hidden::EngineConfig, format!("{} is {why}", flag.name)));
                 continue;
             }
             Expanded::Unset => continue,
@@ -190,18 +252,40 @@ fn config_files(draft: &Draft, flags: &[FlagDraft], variables: &Variables<'_>, c
             found.extend(inline_config(&path, flag));
             continue;
         }
-        let mount = draft.mounts.iter().filter(|m| path.starts_with(&m.path)).max_by_key(|m| m.path.len());
+        let mount = draft
+            .mounts
+            .iter()
+            .filter(|m| path.starts_with(&m.path))
+            .max_by_key(|m| m.path.len());
         let base = path.rsplit('/').next().unwrap_or_default();
-        let entry = mount.and_then(|m| config_maps.iter().find(|c| c.name == m.config_map)).and_then(|c| {
-            c.entries.iter().find(|e| e.key == base).or(if c.entries.len() == 1 { c.entries.first() } else { None })
-        });
+        let entry = mount
+            .and_then(|m| config_maps.iter().find(|c| c.name == m.config_map))
+            .and_then(|c| {
+                c.entries
+                    .iter()
+                    .find(|e| e.key == base)
+                    .or(if c.entries.len() == 1 {
+                        c.entries.first()
+                    } else {
+                        None
+                    })
+            });
         match entry {
             Some(entry) if entry.is_config => {
                 let given: Vec<&str> = flags.iter().map(|f| f.name.as_str()).collect();
-                found.extend(entry.config.iter().filter(|f| !given.contains(&f.name.as_str())).cloned());
+                found.extend(
+                    entry
+                        .config
+                        .iter()
+                        .filter(|f| !given.contains(&f.name.as_str()))
+                        .cloned(),
+                );
             }
             Some(_) => {}
-            None => opaque.push(format!("engine configuration {path} is not in the input")),
+            None => hidden.push((
+                Hidden::EngineConfig,
+                format!("engine configuration {path} is not in the input"),
+            )),
         }
     }
     for flag in flags.iter().filter(|f| f.name == "--override-engine-args") {
@@ -214,21 +298,44 @@ fn config_files(draft: &Draft, flags: &[FlagDraft], variables: &Variables<'_>, c
 
 /// TensorRT-LLM takes its configuration as JSON in a flag as well.
 fn inline_config(json: &str, flag: &FlagDraft) -> Vec<FlagDraft> {
-    let Ok(value) = serde_json::from_str::<serde_json::Value>(json.trim()) else { return Vec::new() };
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(json.trim()) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
-    if let Some(backend) = value.get("cache_transceiver_config").and_then(|c| c.get("backend")).and_then(|b| b.as_str()) {
-        found.push(FlagDraft { name: "cache_transceiver_config.backend".into(), value: Some(backend.to_owned()), form: Form::EngineConfig, ..flag.clone() });
+    if let Some(backend) = value
+        .get("cache_transceiver_config")
+        .and_then(|c| c.get("backend"))
+        .and_then(|b| b.as_str())
+    {
+        found.push(FlagDraft {
+            name: "cache_transceiver_config.backend".into(),
+            value: Some(backend.to_owned()),
+            form: Form::EngineConfig,
+            ..flag.clone()
+        });
     }
     found
 }
 
 fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec<Setting>) {
     let raw = flag.value.clone().unwrap_or_default();
-    let syntax = if flag.expands { Syntax::Shell } else { Syntax::Kubernetes };
-    let expanded = if flag.form == Form::EngineConfig { Expanded::Known(raw.clone()) } else { variables.expand(&raw, syntax, None, 0) };
+    let syntax = if flag.expands {
+        Syntax::Shell
+    } else {
+        Syntax::Kubernetes
+    };
+    let expanded = if flag.form == Form::EngineConfig {
+        Expanded::Known(raw.clone())
+    } else {
+        variables.expand(&raw, syntax, None, 0)
+    };
     if flag.name == "--kv-transfer-config" {
         // Where the JSON stands in a variable, its lines are the ones to show.
-        let source = raw.contains('$').then(|| referenced(&raw)).flatten().and_then(|name| variables.find(name));
+        let source = raw
+            .contains('$')
+            .then(|| referenced(&raw))
+            .flatten()
+            .and_then(|name| variables.find(name));
         let (places, place, form) = match source {
             Some(env) => (&env.json, &env.place, env.form),
             None => (&flag.json, &flag.place, flag.form),
@@ -243,7 +350,12 @@ fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec
                     place: place.clone(),
                 }),
             },
-            Expanded::Unknown(why) => settings.push(Setting { name: flag.name.clone(), value: Value::Dynamic(why), form, place: place.clone() }),
+            Expanded::Unknown(why) => settings.push(Setting {
+                name: flag.name.clone(),
+                value: Value::Dynamic(why),
+                form,
+                place: place.clone(),
+            }),
             Expanded::Unset => {}
         }
         return;
@@ -253,26 +365,46 @@ fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec
         Expanded::Unknown(why) => Value::Dynamic(why),
         Expanded::Unset => return,
     };
-    settings.push(Setting { name: flag.name.clone(), value, form: flag.form, place: flag.place.clone() });
+    settings.push(Setting {
+        name: flag.name.clone(),
+        value,
+        form: flag.form,
+        place: flag.place.clone(),
+    });
 }
 
 /// The name in a text that is nothing but one reference.
 fn referenced(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix('$')?;
-    let inner = inner.strip_prefix(['{', '(']).map_or(inner, |i| i.trim_end_matches(['}', ')']));
-    (!inner.is_empty() && inner.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')).then_some(inner)
+    let inner = inner
+        .strip_prefix(['{', '('])
+        .map_or(inner, |i| i.trim_end_matches(['}', ')']));
+    (!inner.is_empty()
+        && inner
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+    .then_some(inner)
 }
 
 /// The role that the engine was told.
 fn strong_role(settings: &[Setting]) -> Option<(model::Role, Place)> {
-    for name in ["--disaggregation-mode", "--server-role", "DYN_VLLM_DISAGGREGATION_MODE", "DYN_SGL_DISAGGREGATION_MODE", "DYN_TRTLLM_DISAGGREGATION_MODE"] {
-        if let Some(setting) = settings.iter().find(|s| s.name == name) {
-            if let Some(role) = setting.value.literal().and_then(engine::role_of_mode) {
-                return Some((role, setting.place.clone()));
-            }
+    for name in [
+        "--disaggregation-mode",
+        "--server-role",
+        "DYN_VLLM_DISAGGREGATION_MODE",
+        "DYN_SGL_DISAGGREGATION_MODE",
+        "DYN_TRTLLM_DISAGGREGATION_MODE",
+    ] {
+        if let Some(setting) = settings.iter().find(|s| s.name == name)
+            && let Some(role) = setting.value.literal().and_then(engine::role_of_mode)
+        {
+            return Some((role, setting.place.clone()));
         }
     }
-    for (name, role) in [("--is-prefill-worker", model::Role::Prefill), ("--is-decode-worker", model::Role::Decode)] {
+    for (name, role) in [
+        ("--is-prefill-worker", model::Role::Prefill),
+        ("--is-decode-worker", model::Role::Decode),
+    ] {
         if let Some(setting) = settings.iter().find(|s| s.name == name) {
             return Some((role, setting.place.clone()));
         }
@@ -299,7 +431,17 @@ fn moves_kv(settings: &[Setting]) -> bool {
 pub(crate) fn is_pd_connector(name: &str) -> bool {
     matches!(
         name,
-        "NixlConnector" | "NixlPushConnector" | "MooncakeConnector" | "P2pNcclConnector" | "MoRIIOConnector" | "PyNcclConnector" | "NeuronConnector" | "AscendConnector"
-            | "TPUConnector" | "TPUConnectorHMA" | "LLMDataDistCMgrConnector" | "RixlConnector"
+        "NixlConnector"
+            | "NixlPushConnector"
+            | "MooncakeConnector"
+            | "P2pNcclConnector"
+            | "MoRIIOConnector"
+            | "PyNcclConnector"
+            | "NeuronConnector"
+            | "AscendConnector"
+            | "TPUConnector"
+            | "TPUConnectorHMA"
+            | "LLMDataDistCMgrConnector"
+            | "RixlConnector"
     )
 }

@@ -10,25 +10,19 @@ use crate::place::{Around, Text};
 fn accelerator(name: &str) -> Option<Accelerator> {
     let (domain, rest) = name.split_once('/')?;
     match domain {
-        "nvidia.com" if rest.starts_with("gpu") || rest.starts_with("mig-") || rest.starts_with("pgpu") => Some(Accelerator::Nvidia),
+        "nvidia.com"
+            if rest.starts_with("gpu") || rest.starts_with("mig-") || rest.starts_with("pgpu") =>
+        {
+            Some(Accelerator::Nvidia)
+        }
         "amd.com" if rest.starts_with("gpu") => Some(Accelerator::Amd),
         "gpu.intel.com" => Some(Accelerator::IntelXpu),
         "habana.ai" => Some(Accelerator::Gaudi),
-        "huawei.com" if rest.to_ascii_lowercase().starts_with("ascend") => Some(Accelerator::Ascend),
+        "huawei.com" if rest.to_ascii_lowercase().starts_with("ascend") => {
+            Some(Accelerator::Ascend)
+        }
         "google.com" if rest == "tpu" => Some(Accelerator::Tpu),
         "aws.amazon.com" if rest.starts_with("neuron") => Some(Accelerator::Neuron),
-        _ => None,
-    }
-}
-
-/// The accelerator behind a DRA device class.
-pub(crate) fn accelerator_of_class(class: &str) -> Option<Accelerator> {
-    match class {
-        "gpu.nvidia.com" | "mig.nvidia.com" => Some(Accelerator::Nvidia),
-        "gpu.amd.com" => Some(Accelerator::Amd),
-        "gpu.intel.com" => Some(Accelerator::IntelXpu),
-        "gaudi.intel.com" => Some(Accelerator::Gaudi),
-        "tpu.google.com" => Some(Accelerator::Tpu),
         _ => None,
     }
 }
@@ -37,7 +31,9 @@ pub(crate) fn accelerator_of_class(class: &str) -> Option<Accelerator> {
 /// rest under `custom`).
 pub(crate) fn read(text: &Text<'_>, resources: Node<'_>, draft: &mut Draft) {
     for section in ["limits", "requests"] {
-        let Some(list) = resources.get(section) else { continue };
+        let Some(list) = resources.get(section) else {
+            continue;
+        };
         // An overlay writes `limits: null`, or a number where a mapping belongs.
         for (key, value) in list.entries() {
             let Some(name) = key.text() else { continue };
@@ -50,7 +46,10 @@ pub(crate) fn read(text: &Text<'_>, resources: Node<'_>, draft: &mut Draft) {
             } else if name == "gpu" {
                 count(value, Accelerator::Nvidia, draft);
             } else if name == "gpuType" {
-                if let Some(kind) = value.text().and_then(|t| accelerator(&format!("{t}/x")).or_else(|| accelerator(t))) {
+                if let Some(kind) = value
+                    .text()
+                    .and_then(|t| accelerator(&format!("{t}/x")).or_else(|| accelerator(t)))
+                {
                     draft.accelerator = Some(kind);
                 }
             } else {
@@ -65,10 +64,9 @@ fn count(value: Node<'_>, kind: Accelerator, draft: &mut Draft) {
     match number {
         Some(0) => {}
         number => {
-            draft.accelerator.get_or_insert(kind);
-            if draft.accelerators.is_none() {
-                draft.accelerators = number;
-            }
+            // What is read later is closer to the container: a patch over a template.
+            draft.accelerator = Some(kind);
+            draft.accelerators = number.or(draft.accelerators);
         }
     }
 }
@@ -78,29 +76,53 @@ fn one(text: &Text<'_>, name: &str, key: Node<'_>, value: Node<'_>, draft: &mut 
         return count(value, kind, draft);
     }
     // cpu, memory, storage and hugepages say nothing about a fabric.
-    if !name.contains('/') || draft.resources.iter().any(|r| r.name == name) {
+    if !name.contains('/') {
         return;
     }
+    draft.resources.retain(|r| r.name != name);
     let place = text.place(&key.span(), &[key.span(), value.span()], Around::Yaml);
-    draft.resources.push(Resource { name: name.to_owned(), quantity: value.raw().into_owned(), place });
+    draft.resources.push(Resource {
+        name: name.to_owned(),
+        quantity: value.raw().into_owned(),
+        place,
+    });
 }
 
 /// Reads `resources.claims` of a container against the pod's `resourceClaims`.
-pub(crate) fn claims(text: &Text<'_>, container: Option<Node<'_>>, pod: Option<Node<'_>>, draft: &mut Draft) {
+pub(crate) fn claims(
+    text: &Text<'_>,
+    container: Option<Node<'_>>,
+    pod: Option<Node<'_>>,
+    draft: &mut Draft,
+) {
     let names = container.and_then(|c| c.get("claims"));
     let pod_claims = pod.and_then(|p| p.get("resourceClaims"));
     let Some(names) = names else { return };
     for item in names.items() {
-        let Some(name) = item.get("name").and_then(Node::text) else { continue };
+        let Some(name) = item.get("name").and_then(Node::text) else {
+            continue;
+        };
         if draft.claims.iter().any(|c| c.name == name) {
             continue;
         }
-        let of_pod = pod_claims.and_then(|list| list.items().find(|c| c.get("name").and_then(Node::text) == Some(name)));
-        let reference = of_pod.and_then(|c| c.get("resourceClaimTemplateName").or_else(|| c.get("resourceClaimName")).or_else(|| {
-            // The form before Kubernetes 1.31.
-            c.get_path(&["source", "resourceClaimTemplateName"]).or_else(|| c.get_path(&["source", "resourceClaimName"]))
-        }));
+        let of_pod = pod_claims.and_then(|list| {
+            list.items()
+                .find(|c| c.get("name").and_then(Node::text) == Some(name))
+        });
+        let reference = of_pod.and_then(|c| {
+            c.get("resourceClaimTemplateName")
+                .or_else(|| c.get("resourceClaimName"))
+                .or_else(|| {
+                    // The form before Kubernetes 1.31.
+                    c.get_path(&["source", "resourceClaimTemplateName"])
+                        .or_else(|| c.get_path(&["source", "resourceClaimName"]))
+                })
+        });
         let template = reference.and_then(Node::text).map(str::to_owned);
-        draft.claims.push(Claim { name: name.to_owned(), template, place: text.node(reference.unwrap_or(item), true) });
+        draft.claims.push(Claim {
+            name: name.to_owned(),
+            template,
+            place: text.node(reference.unwrap_or(item), true),
+        });
     }
 }

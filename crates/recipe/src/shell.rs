@@ -34,7 +34,14 @@ fn is_separator(c: u8) -> bool {
 
 /// Splits a script. Never fails: an unclosed quote ends with the text.
 pub(crate) fn split(script: &str) -> Vec<Command> {
-    Splitter { text: script, bytes: script.as_bytes(), at: 0, commands: Vec::new(), heredocs: Vec::new() }.run()
+    Splitter {
+        text: script,
+        bytes: script.as_bytes(),
+        at: 0,
+        commands: Vec::new(),
+        heredocs: Vec::new(),
+    }
+    .run()
 }
 
 struct Splitter<'s> {
@@ -94,7 +101,10 @@ impl Splitter<'_> {
     }
 
     fn redirection(&mut self) {
-        while self.peek(0).is_some_and(|c| matches!(c, b'>' | b'<' | b'&')) {
+        while self
+            .peek(0)
+            .is_some_and(|c| matches!(c, b'>' | b'<' | b'&'))
+        {
             self.at += 1;
         }
         while self.peek(0).is_some_and(|c| matches!(c, b' ' | b'\t')) {
@@ -178,7 +188,10 @@ impl Splitter<'_> {
                     None => self.at += 1,
                 },
                 b'$' | b'`' => {
-                    expands |= c == b'`' || self.peek(1).is_some_and(|n| n == b'{' || n == b'(' || n == b'_' || n.is_ascii_alphanumeric());
+                    expands |= c == b'`'
+                        || self.peek(1).is_some_and(|n| {
+                            n == b'{' || n == b'(' || n == b'_' || n.is_ascii_alphanumeric()
+                        });
                     self.expansion(&mut text);
                 }
                 _ => {
@@ -194,7 +207,12 @@ impl Splitter<'_> {
         if text.is_empty() && !quoted {
             return None;
         }
-        Some(Word { text: String::from_utf8_lossy(&text).into_owned(), range: start..self.at, expands, quoted })
+        Some(Word {
+            text: String::from_utf8_lossy(&text).into_owned(),
+            range: start..self.at,
+            expands,
+            quoted,
+        })
     }
 
     fn double_quoted(&mut self, text: &mut Vec<u8>, expands: &mut bool) {
@@ -216,7 +234,10 @@ impl Splitter<'_> {
                     }
                 },
                 b'$' | b'`' => {
-                    *expands |= c == b'`' || self.peek(1).is_some_and(|n| n == b'{' || n == b'(' || n == b'_' || n.is_ascii_alphanumeric());
+                    *expands |= c == b'`'
+                        || self.peek(1).is_some_and(|n| {
+                            n == b'{' || n == b'(' || n == b'_' || n.is_ascii_alphanumeric()
+                        });
                     self.expansion(text);
                 }
                 _ => {
@@ -279,8 +300,9 @@ pub(crate) fn assignment(word: &str) -> Option<(&str, &str)> {
     let (name, value) = word.split_once('=')?;
     let mut chars = name.chars();
     let first = chars.next()?;
-    ((first.is_ascii_alphabetic() || first == '_') && chars.all(|c| c.is_ascii_alphanumeric() || c == '_'))
-        .then_some((name, value))
+    ((first.is_ascii_alphabetic() || first == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_'))
+    .then_some((name, value))
 }
 
 #[cfg(test)]
@@ -288,14 +310,30 @@ mod tests {
     use super::*;
 
     fn words(script: &str) -> Vec<Vec<String>> {
-        split(script).into_iter().map(|c| c.words.into_iter().map(|w| w.text).collect()).collect()
+        split(script)
+            .into_iter()
+            .map(|c| c.words.into_iter().map(|w| w.text).collect())
+            .collect()
     }
 
     #[test]
     fn commands_words_and_quotes() {
         assert_eq!(
-            words("set -e; export A=\"b c\" && exec python3 -m dynamo.vllm \\\n  --x '{\"k\": \"v\"}' # note\n"),
-            [vec!["set", "-e"], vec!["export", "A=b c"], vec!["exec", "python3", "-m", "dynamo.vllm", "--x", "{\"k\": \"v\"}"]]
+            words(
+                "set -e; export A=\"b c\" && exec python3 -m dynamo.vllm \\\n  --x '{\"k\": \"v\"}' # note\n"
+            ),
+            [
+                vec!["set", "-e"],
+                vec!["export", "A=b c"],
+                vec![
+                    "exec",
+                    "python3",
+                    "-m",
+                    "dynamo.vllm",
+                    "--x",
+                    "{\"k\": \"v\"}"
+                ]
+            ]
         );
     }
 
@@ -322,17 +360,36 @@ mod tests {
 
     #[test]
     fn here_documents_are_no_commands() {
-        assert_eq!(words("cat > /tmp/f <<EOF\nexport A=1\nEOF\nb"), [vec!["cat"], vec!["b"]]);
+        assert_eq!(
+            words("cat > /tmp/f <<EOF\nexport A=1\nEOF\nb"),
+            [vec!["cat"], vec!["b"]]
+        );
     }
 
     #[test]
     fn redirections_are_no_words() {
-        assert_eq!(words("a 2>&1 >/dev/null b | c"), [vec!["a", "b"], vec!["c"]]);
+        assert_eq!(
+            words("a 2>&1 >/dev/null b | c"),
+            [vec!["a", "b"], vec!["c"]]
+        );
     }
 
     #[test]
     fn never_stops_moving() {
-        for script in ["'", "\"", "$(", "${", "`", "\\", "a\\", "<<", "<<E", "((((", "\u{1F600}'", "$"] {
+        for script in [
+            "'",
+            "\"",
+            "$(",
+            "${",
+            "`",
+            "\\",
+            "a\\",
+            "<<",
+            "<<E",
+            "((((",
+            "\u{1F600}'",
+            "$",
+        ] {
             let _commands = split(script);
         }
     }

@@ -68,25 +68,48 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         if let Some(setting) = gpudirect_off(kv) {
             let value = setting.value.literal().unwrap_or_default();
             findings.push(
-                Finding::warn(NAME, &GPUDIRECT_OFF, format!("{role}: {}={value} turns GPUDirect off: KV is copied through host memory", setting.name))
-                    .worker(worker)
-                    .at(&setting.place, format!("{role}: GPUDirect off")),
+                Finding::warn(
+                    NAME,
+                    &GPUDIRECT_OFF,
+                    format!(
+                        "{role}: {}={value} turns GPUDirect off: KV is copied through host memory",
+                        setting.name
+                    ),
+                )
+                .worker(worker)
+                .at(&setting.place, format!("{role}: GPUDirect off")),
             );
             continue;
         }
         let image = worker.image.as_ref();
-        let efa_image = image.is_some_and(|i| i.value.to_ascii_lowercase().contains("efa") || i.value.contains("llm-d-aws"));
+        let efa_image = image.is_some_and(|i| {
+            i.value.to_ascii_lowercase().contains("efa") || i.value.contains("llm-d-aws")
+        });
         let label = format!("{role}: {}: {}", efa.name, efa.quantity);
         if worker.privileged || efa_image || view.is_part() {
-            let mut finding = Finding::ok(NAME, format!("LIBFABRIC over EFA ({}: {})", efa.name, efa.quantity)).worker(worker).at(&efa.place, label);
+            let mut finding = Finding::ok(
+                NAME,
+                format!("LIBFABRIC over EFA ({}: {})", efa.name, efa.quantity),
+            )
+            .worker(worker)
+            .at(&efa.place, label);
             if !worker.privileged && !view.is_part() {
-                finding = finding.note("not privileged: upstream's EFA page asks for it, its EKS examples do without");
+                finding = finding.note(
+                    "not privileged: upstream's EFA page asks for it, its EKS examples do without",
+                );
             }
             findings.push(finding);
         } else {
-            let mut finding = Finding::warn(NAME, &IMAGE, format!("{role}: LIBFABRIC over EFA, but neither privileged nor an -efa image")).worker(worker);
+            let mut finding = Finding::warn(
+                NAME,
+                &IMAGE,
+                format!("{role}: LIBFABRIC over EFA, but neither privileged nor an -efa image"),
+            )
+            .worker(worker);
             finding = match image {
-                Some(image) => finding.at(&image.place, format!("{role}: not the -efa variant")).context(&efa.place, "EFA is asked for"),
+                Some(image) => finding
+                    .at(&image.place, format!("{role}: not the -efa variant"))
+                    .context(&efa.place, "EFA is asked for"),
                 None => finding.at(&efa.place, label),
             };
             findings.push(finding);
@@ -98,7 +121,11 @@ fn not_libfabric(kv: &WorkerView<'_>, findings: &mut Findings) {
     let worker = kv.worker;
     let role = worker.role.as_str();
     let Some(efa) = kv.fabric.efa else { return };
-    if matches!(kv.path.connector, Connector::Unknown(_) | Connector::Nothing | Connector::Mooncake) || matches!(kv.path.backend, Some(Backend::Other(_))) {
+    if matches!(
+        kv.path.connector,
+        Connector::Unknown(_) | Connector::Nothing | Connector::Mooncake
+    ) || matches!(kv.path.backend, Some(Backend::Other(_)))
+    {
         findings.push(
             Finding::ok(NAME, format!("{}: {} is asked for", efa.name, efa.quantity))
                 .worker(worker)
@@ -108,20 +135,56 @@ fn not_libfabric(kv: &WorkerView<'_>, findings: &mut Findings) {
         return;
     }
     // UCX over SRD is documented for TensorRT-LLM with an -efa image; a list that names srd says so.
-    let srd = kv.worker.literal("UCX_TLS").is_some_and(|v| v.split(',').any(|t| t == "srd" || t == "ib")) && kv.tls.as_ref().is_some_and(|t| t.rdma);
+    let srd = kv
+        .worker
+        .literal("UCX_TLS")
+        .is_some_and(|v| v.split(',').any(|t| t == "srd" || t == "ib"))
+        && kv.tls.as_ref().is_some_and(|t| t.rdma);
     if srd {
-        findings.push(Finding::ok(NAME, "UCX over EFA through srd").worker(worker).at(&efa.place, role).note("needs a UCX built with EFA support (1.19 or later)"));
+        findings.push(
+            Finding::ok(NAME, "UCX over EFA through srd")
+                .worker(worker)
+                .at(&efa.place, role)
+                .note("needs a UCX built with EFA support (1.19 or later)"),
+        );
         return;
     }
-    let mut finding = Finding::warn(NAME, &BACKEND, format!("{role} asks for {} but its NIXL backend is UCX{}", efa.name, if kv.path.backend_is_named { "" } else { " by default" })).worker(worker);
-    let named = ["TRTLLM_NIXL_KVCACHE_BACKEND", "SGLANG_DISAGGREGATION_NIXL_BACKEND", "kv_connector_extra_config.backends"].iter().find_map(|n| worker.setting(n));
+    let mut finding = Finding::warn(
+        NAME,
+        &BACKEND,
+        format!(
+            "{role} asks for {} but its NIXL backend is UCX{}",
+            efa.name,
+            if kv.path.backend_is_named {
+                ""
+            } else {
+                " by default"
+            }
+        ),
+    )
+    .worker(worker);
+    let named = [
+        "TRTLLM_NIXL_KVCACHE_BACKEND",
+        "SGLANG_DISAGGREGATION_NIXL_BACKEND",
+        "kv_connector_extra_config.backends",
+    ]
+    .iter()
+    .find_map(|n| worker.setting(n));
     finding = match named.map(|s| &s.place).or(kv.path.place.as_ref()) {
-        Some(place) => finding.at(place, format!("{role}: no LIBFABRIC here")).context(&efa.place, "EFA is asked for"),
+        Some(place) => finding
+            .at(place, format!("{role}: no LIBFABRIC here"))
+            .context(&efa.place, "EFA is asked for"),
         None => finding.at(&efa.place, format!("{role}: EFA is asked for")),
     };
-    let lookalike = ["NIXL_BACKEND", "DYN_KVBM_NIXL_BACKEND_LIBFABRIC"].iter().find_map(|n| worker.setting(n));
+    let lookalike = ["NIXL_BACKEND", "DYN_KVBM_NIXL_BACKEND_LIBFABRIC"]
+        .iter()
+        .find_map(|n| worker.setting(n));
     if let Some(setting) = lookalike {
-        let reader = if setting.name == "NIXL_BACKEND" { "nothing reads it" } else { "only KVBM reads it" };
+        let reader = if setting.name == "NIXL_BACKEND" {
+            "nothing reads it"
+        } else {
+            "only KVBM reads it"
+        };
         finding = finding.context(&setting.place, format!("{}: {reader}", setting.name));
     }
     findings.push(finding);
@@ -129,7 +192,12 @@ fn not_libfabric(kv: &WorkerView<'_>, findings: &mut Findings) {
 
 fn gpudirect_off<'f>(kv: &WorkerView<'f>) -> Option<&'f Setting> {
     let off = |name: &str, wanted: bool| {
-        kv.worker.setting(name).filter(|s| s.value.literal().and_then(|v| settings::ucx_value::libfabric_bool(v).ok()) == Some(wanted))
+        kv.worker.setting(name).filter(|s| {
+            s.value
+                .literal()
+                .and_then(|v| settings::ucx_value::libfabric_bool(v).ok())
+                == Some(wanted)
+        })
     };
     off("FI_EFA_USE_DEVICE_RDMA", false).or_else(|| off("FI_HMEM_DISABLE_P2P", true))
 }

@@ -21,7 +21,13 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "prefill and decode both configure a KV connector",
     source: include_str!("kv_connector.rs"),
-    causes: &[PREFILL_NO_CONNECTOR, DECODE_NO_CONNECTOR, TRANSCEIVER_UNSET, ROLE_SWAPPED, TRTLLM_MPI],
+    causes: &[
+        PREFILL_NO_CONNECTOR,
+        DECODE_NO_CONNECTOR,
+        TRANSCEIVER_UNSET,
+        ROLE_SWAPPED,
+        TRTLLM_MPI,
+    ],
     run,
 };
 
@@ -86,18 +92,33 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
         return;
     }
     let role = worker.role.as_str();
-    let peer_has = view.kv.iter().any(|o| o.worker.role != worker.role && matches!(o.path.connector, Connector::Nixl | Connector::Mooncake));
+    let peer_has = view.kv.iter().any(|o| {
+        o.worker.role != worker.role
+            && matches!(o.path.connector, Connector::Nixl | Connector::Mooncake)
+    });
     match &kv.path.connector {
         Connector::Unknown(why) => {
-            findings.push(Finding::skipped(NAME, Reason::NotVisible, format!("the KV connector cannot be seen: {why}")).worker(worker));
+            findings.push(
+                Finding::skipped(
+                    NAME,
+                    Reason::NotVisible,
+                    format!("the KV connector cannot be seen: {why}"),
+                )
+                .worker(worker),
+            );
         }
         Connector::Nothing if worker.engine == Engine::Trtllm => {
             let mut finding = Finding::fail(NAME, &TRANSCEIVER_UNSET, format!("{role} has an engine configuration without cache_transceiver_config.backend: KV transfer is off"))
                 .worker(worker);
-            let file = worker.setting("--extra-engine-args").or_else(|| worker.setting("--extra-llm-api-options"));
+            let file = worker
+                .setting("--extra-engine-args")
+                .or_else(|| worker.setting("--extra-llm-api-options"));
             finding = match (kv.path.place.as_ref(), file) {
                 (Some(place), _) => finding.at(place, format!("{role}: backend is null")),
-                (None, Some(setting)) => finding.at(&setting.place, format!("{role}: this configuration names no transceiver backend")),
+                (None, Some(setting)) => finding.at(
+                    &setting.place,
+                    format!("{role}: this configuration names no transceiver backend"),
+                ),
                 (None, None) => finding.at(&worker.place, role.to_owned()),
             };
             findings.push(finding);
@@ -109,7 +130,9 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
 
 fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: &mut Findings) {
     let worker = kv.worker;
-    let told = worker.setting("--disaggregation-mode").or_else(|| worker.setting("--is-prefill-worker"));
+    let told = worker
+        .setting("--disaggregation-mode")
+        .or_else(|| worker.setting("--is-prefill-worker"));
     let cause = match worker.role {
         Role::Prefill => &PREFILL_NO_CONNECTOR,
         _ => &DECODE_NO_CONNECTOR,
@@ -118,10 +141,19 @@ fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: 
     // told to decode. A prefill worker that Dynamo starts without one stops.
     let certain = peer_has || (worker.role == Role::Prefill && told.is_some());
     if !certain {
-        if worker.role == Role::Decode && view.role(Role::Prefill).any(|p| p.path.connector == Connector::Nothing) {
+        if worker.role == Role::Decode
+            && view
+                .role(Role::Prefill)
+                .any(|p| p.path.connector == Connector::Nothing)
+        {
             // The finding about prefill says it all.
             findings.push(
-                Finding::skipped(NAME, Reason::NotApplicable, "decode has no KV connector either; prefill is reported").worker(worker),
+                Finding::skipped(
+                    NAME,
+                    Reason::NotApplicable,
+                    "decode has no KV connector either; prefill is reported",
+                )
+                .worker(worker),
             );
             return;
         }
@@ -131,18 +163,37 @@ fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: 
         return;
     }
     let detail = match worker.role {
-        Role::Prefill => "prefill has no --kv-transfer-config: it stops at start, or has nothing to hand over",
-        _ => "decode has no KV connector while prefill has one: nothing is transferred, decode computes the prefill again",
+        Role::Prefill => {
+            "prefill has no --kv-transfer-config: it stops at start, or has nothing to hand over"
+        }
+        _ => {
+            "decode has no KV connector while prefill has one: nothing is transferred, decode computes the prefill again"
+        }
     };
     let mut finding = Finding::fail(NAME, cause, detail).worker(worker);
     finding = match told {
-        Some(setting) => finding.at(&setting.place, format!("{}: no --kv-transfer-config on this command", worker.role.as_str())),
-        None => finding.at(&worker.place, format!("{}: no --kv-transfer-config on its command", worker.role.as_str())),
+        Some(setting) => finding.at(
+            &setting.place,
+            format!(
+                "{}: no --kv-transfer-config on this command",
+                worker.role.as_str()
+            ),
+        ),
+        None => finding.at(
+            &worker.place,
+            format!(
+                "{}: no --kv-transfer-config on its command",
+                worker.role.as_str()
+            ),
+        ),
     };
-    if let Some(peer) = view.kv.iter().find(|o| o.worker.role != worker.role && o.path.place.is_some()) {
-        if let Some(place) = &peer.path.place {
-            finding = finding.context(place, format!("{} has one", peer.worker.role.as_str()));
-        }
+    if let Some(peer) = view
+        .kv
+        .iter()
+        .find(|o| o.worker.role != worker.role && o.path.place.is_some())
+        && let Some(place) = &peer.path.place
+    {
+        finding = finding.context(place, format!("{} has one", peer.worker.role.as_str()));
     }
     findings.push(finding);
 }
@@ -152,7 +203,12 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
     let role = worker.role.as_str();
     let summary = kv.path.summary().unwrap_or_default();
     if *connector == Connector::Other("TensorRT-LLM/MPI".to_owned()) {
-        let mut finding = Finding::warn(NAME, &TRTLLM_MPI, format!("{role} transfers KV cache over MPI")).worker(worker);
+        let mut finding = Finding::warn(
+            NAME,
+            &TRTLLM_MPI,
+            format!("{role} transfers KV cache over MPI"),
+        )
+        .worker(worker);
         if let Some(place) = &kv.path.place {
             finding = finding.at(place, format!("{role}: MPI"));
         }
@@ -167,9 +223,13 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
     if let Some(setting) = swapped {
         let value = setting.value.literal().unwrap_or_default();
         findings.push(
-            Finding::fail(NAME, &ROLE_SWAPPED, format!("{role} has kv_role {value}, the other role's direction"))
-                .worker(worker)
-                .at(&setting.place, format!("{role}: {value}")),
+            Finding::fail(
+                NAME,
+                &ROLE_SWAPPED,
+                format!("{role} has kv_role {value}, the other role's direction"),
+            )
+            .worker(worker)
+            .at(&setting.place, format!("{role}: {value}")),
         );
         return;
     }
@@ -182,7 +242,11 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
         Some(place) => finding = finding.at(place, role.to_owned()),
         None => finding = finding.grade(Grade::Assumed),
     }
-    if worker.engine == Engine::Sglang && worker.setting("--disaggregation-transfer-backend").is_none() {
+    if worker.engine == Engine::Sglang
+        && worker
+            .setting("--disaggregation-transfer-backend")
+            .is_none()
+    {
         finding = finding.note("--disaggregation-transfer-backend is not set: SGLang uses mooncake, not NIXL, so UCX settings have no effect on KV");
     }
     if matches!(connector, Connector::Other(_)) && !kv_path::needs_connector(worker.role) {

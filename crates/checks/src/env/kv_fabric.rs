@@ -22,7 +22,13 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "prefill and decode ask for the fabric that carries KV",
     source: include_str!("kv_fabric.rs"),
-    causes: &[RESOURCE_MISSING, ONE_ROLE, PRIVILEGED_ONLY, CLAIM_PLACEHOLDER, LIBFABRIC_WITHOUT_EFA],
+    causes: &[
+        RESOURCE_MISSING,
+        ONE_ROLE,
+        PRIVILEGED_ONLY,
+        CLAIM_PLACEHOLDER,
+        LIBFABRIC_WITHOUT_EFA,
+    ],
     run,
 };
 
@@ -79,7 +85,10 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         return part(view, findings);
     }
     if view.kv.iter().all(WorkerView::is_mock) {
-        findings.push(Finding::ok(NAME, "a mock engine: no KV cache moves").workers(view.kv.iter().map(|w| w.worker)));
+        findings.push(
+            Finding::ok(NAME, "a mock engine: no KV cache moves")
+                .workers(view.kv.iter().map(|w| w.worker)),
+        );
         return;
     }
     placeholders(view, findings);
@@ -104,12 +113,24 @@ fn part(view: &View<'_>, findings: &mut Findings) {
 }
 
 fn requested(kv: &WorkerView<'_>, findings: &mut Findings) {
-    let mut finding = Finding::ok(NAME, format!("asks for {}", kv.fabric.summary())).worker(kv.worker);
-    let place = kv.fabric.rdma.map(Rdma::place).or(kv.fabric.efa.map(|r| &r.place)).or(kv.fabric.compute_domain.map(|c| &c.place));
+    let mut finding =
+        Finding::ok(NAME, format!("asks for {}", kv.fabric.summary())).worker(kv.worker);
+    let place = kv
+        .fabric
+        .rdma
+        .map(Rdma::place)
+        .or(kv.fabric.efa.map(|r| &r.place))
+        .or(kv.fabric.compute_domain.map(|c| &c.place));
     if let Some(place) = place {
         finding = finding.at(place, kv.worker.role.as_str());
     }
-    if kv.fabric.gke_networks && !kv.worker.annotations.iter().any(|(n, _)| n == "networking.gke.io/interfaces") {
+    if kv.fabric.gke_networks
+        && !kv
+            .worker
+            .annotations
+            .iter()
+            .any(|(n, _)| n == "networking.gke.io/interfaces")
+    {
         finding = finding.note("GKE attaches the NICs of these networks through the annotation networking.gke.io/interfaces, which is not in the file");
     }
     findings.push(finding);
@@ -124,7 +145,9 @@ fn lacks_for_a_role(view: &View<'_>, without: &[&WorkerView<'_>]) -> bool {
 }
 
 fn one_role(with: &[&WorkerView<'_>], without: &[&WorkerView<'_>], findings: &mut Findings) {
-    let (Some(has), Some(lacks)) = (with.first(), without.first()) else { return };
+    let (Some(has), Some(lacks)) = (with.first(), without.first()) else {
+        return;
+    };
     // EFA carries KV although only one role has a compute domain claim, and the reverse.
     let detail = format!(
         "{} asks for {}, {} asks for no fabric",
@@ -132,17 +155,34 @@ fn one_role(with: &[&WorkerView<'_>], without: &[&WorkerView<'_>], findings: &mu
         has.fabric.summary(),
         lacks.worker.role.as_str()
     );
-    let place = has.fabric.rdma.map(Rdma::place).or(has.fabric.efa.map(|r| &r.place)).or(has.fabric.compute_domain.map(|c| &c.place));
+    let place = has
+        .fabric
+        .rdma
+        .map(Rdma::place)
+        .or(has.fabric.efa.map(|r| &r.place))
+        .or(has.fabric.compute_domain.map(|c| &c.place));
     let excused = lacks.fabric.privileged || lacks.worker.host_network;
     let mut finding = if excused {
-        Finding::warn(NAME, &PRIVILEGED_ONLY, format!("{detail}; it is privileged or on the host's network, so the devices may still be visible"))
+        Finding::warn(
+            NAME,
+            &PRIVILEGED_ONLY,
+            format!(
+                "{detail}; it is privileged or on the host's network, so the devices may still be visible"
+            ),
+        )
     } else {
         Finding::fail(NAME, &ONE_ROLE, detail)
     };
     if let Some(place) = place {
-        finding = finding.at(place, format!("{}: {}", has.worker.role.as_str(), has.fabric.summary()));
+        finding = finding.at(
+            place,
+            format!("{}: {}", has.worker.role.as_str(), has.fabric.summary()),
+        );
     }
-    finding = finding.at(&lacks.worker.place, format!("{}: nothing of the kind", lacks.worker.role.as_str()));
+    finding = finding.at(
+        &lacks.worker.place,
+        format!("{}: nothing of the kind", lacks.worker.role.as_str()),
+    );
     findings.push(finding.workers([has.worker, lacks.worker]));
 }
 
@@ -151,7 +191,11 @@ fn nobody(view: &View<'_>, findings: &mut Findings) {
     let workers = || view.kv.iter().map(|w| w.worker);
     if view.is_single_host() {
         let how = view.kv.iter().find_map(|w| w.worker.same_host.as_ref());
-        let mut finding = Finding::ok(NAME, "both roles are kept on one host: no fabric between nodes is needed").workers(workers());
+        let mut finding = Finding::ok(
+            NAME,
+            "both roles are kept on one host: no fabric between nodes is needed",
+        )
+        .workers(workers());
         if let Some(how) = how {
             finding = finding.at(&how.place, how.value.clone());
             if how.value.starts_with("preferred") {
@@ -167,44 +211,105 @@ fn nobody(view: &View<'_>, findings: &mut Findings) {
         Some(Accelerator::Nvidia | Accelerator::Amd) | None => {}
         Some(other) => {
             findings.push(
-                Finding::ok(NAME, format!("{}: no rule of this tool says what fabric it needs", other.as_str()))
-                    .workers(workers())
-                    .grade(Grade::Assumed),
+                Finding::ok(
+                    NAME,
+                    format!(
+                        "{}: no rule of this tool says what fabric it needs",
+                        other.as_str()
+                    ),
+                )
+                .workers(workers())
+                .grade(Grade::Assumed),
             );
             return;
         }
     }
-    if view.kv.iter().all(|w| matches!(w.path.connector, Connector::Other(_)) && w.path.backend.is_none()) {
-        findings.push(Finding::skipped(NAME, Reason::NotVisible, "no rule for this connector says what fabric it needs").workers(workers()));
+    if view
+        .kv
+        .iter()
+        .all(|w| matches!(w.path.connector, Connector::Other(_)) && w.path.backend.is_none())
+    {
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                "no rule for this connector says what fabric it needs",
+            )
+            .workers(workers()),
+        );
         return;
     }
     if let Some(kv) = view.kv.iter().find(|w| w.path.uses_libfabric()) {
-        let mut finding = Finding::warn(NAME, &LIBFABRIC_WITHOUT_EFA, "the NIXL backend is LIBFABRIC and no EFA device is asked for: KV goes over TCP").workers(workers());
-        if let Some(setting) = kv.worker.setting("kv_connector_extra_config.backends").or_else(|| kv.worker.setting("SGLANG_DISAGGREGATION_NIXL_BACKEND")) {
-            finding = finding.at(&setting.place, format!("{}: LIBFABRIC", kv.worker.role.as_str()));
+        let mut finding = Finding::warn(
+            NAME,
+            &LIBFABRIC_WITHOUT_EFA,
+            "the NIXL backend is LIBFABRIC and no EFA device is asked for: KV goes over TCP",
+        )
+        .workers(workers());
+        if let Some(setting) = kv
+            .worker
+            .setting("kv_connector_extra_config.backends")
+            .or_else(|| kv.worker.setting("SGLANG_DISAGGREGATION_NIXL_BACKEND"))
+        {
+            finding = finding.at(
+                &setting.place,
+                format!("{}: LIBFABRIC", kv.worker.role.as_str()),
+            );
         }
         findings.push(finding);
         return;
     }
     // A list that leaves only TCP is one finding, about the list.
-    if view.kv.iter().any(|w| w.path.may_use_ucx() && w.tls.as_ref().is_some_and(|t| !t.rdma && !t.ud_only && t.tcp)) {
-        findings.push(Finding::skipped(NAME, Reason::NotApplicable, "no fabric is asked for; UCX_TLS allows none either and is judged by env/ucx-tls").workers(workers()));
+    if view.kv.iter().any(|w| {
+        w.path.may_use_ucx()
+            && w.tls
+                .as_ref()
+                .is_some_and(|t| !t.rdma && !t.ud_only && t.tcp)
+    }) {
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotApplicable,
+                "no fabric is asked for; UCX_TLS allows none either and is judged by env/ucx-tls",
+            )
+            .workers(workers()),
+        );
         return;
     }
     let what = match view.kv.first().and_then(|w| w.path.backend.as_ref()) {
         Some(Backend::Mooncake) => "Mooncake",
         _ => "UCX",
     };
-    let both = if view.has_both_roles() { "neither role asks" } else { "the role shown does not ask" };
+    let both = if view.has_both_roles() {
+        "neither role asks"
+    } else {
+        "the role shown does not ask"
+    };
     let privileged = view.kv.iter().all(|w| w.fabric.privileged);
     let mut finding = if privileged {
-        Finding::warn(NAME, &PRIVILEGED_ONLY, format!("{both} for an RDMA device; the containers are privileged, so host devices may be visible, or KV goes over TCP"))
+        Finding::warn(
+            NAME,
+            &PRIVILEGED_ONLY,
+            format!(
+                "{both} for an RDMA device; the containers are privileged, so host devices may be visible, or KV goes over TCP"
+            ),
+        )
     } else {
-        Finding::warn(NAME, &RESOURCE_MISSING, format!("{both} for an RDMA device: {what} then moves KV over TCP between nodes"))
+        Finding::warn(
+            NAME,
+            &RESOURCE_MISSING,
+            format!("{both} for an RDMA device: {what} then moves KV over TCP between nodes"),
+        )
     };
     for role in [Role::Prefill, Role::Decode] {
         if let Some(kv) = view.role(role).next() {
-            finding = finding.at(&kv.worker.place, format!("{}: no RDMA resource, EFA, device claim or host device", role.as_str()));
+            finding = finding.at(
+                &kv.worker.place,
+                format!(
+                    "{}: no RDMA resource, EFA, device claim or host device",
+                    role.as_str()
+                ),
+            );
         }
     }
     findings.push(finding.workers(workers()));
@@ -213,15 +318,37 @@ fn nobody(view: &View<'_>, findings: &mut Findings) {
 /// Claims on templates whose name says that they are to be replaced.
 fn placeholders(view: &View<'_>, findings: &mut Findings) {
     for kv in &view.kv {
-        let Some(claim) = kv.fabric.compute_domain else { continue };
-        let Some(template) = claim.template.as_deref() else { continue };
-        let defined = view.deployment.claim_templates.iter().any(|t| t.name == template)
-            || view.deployment.compute_domains.iter().any(|d| d.template.as_deref() == Some(template));
+        let Some(claim) = kv.fabric.compute_domain else {
+            continue;
+        };
+        let Some(template) = claim.template.as_deref() else {
+            continue;
+        };
+        let defined = view
+            .deployment
+            .claim_templates
+            .iter()
+            .any(|t| t.name == template)
+            || view
+                .deployment
+                .compute_domains
+                .iter()
+                .any(|d| d.template.as_deref() == Some(template));
         if !defined && is_placeholder(template) {
             findings.push(
-                Finding::warn(NAME, &CLAIM_PLACEHOLDER, format!("{} claims from {template}, a placeholder that the input does not define", kv.worker.role.as_str()))
-                    .worker(kv.worker)
-                    .at(&claim.place, format!("{}: to be replaced", kv.worker.role.as_str())),
+                Finding::warn(
+                    NAME,
+                    &CLAIM_PLACEHOLDER,
+                    format!(
+                        "{} claims from {template}, a placeholder that the input does not define",
+                        kv.worker.role.as_str()
+                    ),
+                )
+                .worker(kv.worker)
+                .at(
+                    &claim.place,
+                    format!("{}: to be replaced", kv.worker.role.as_str()),
+                ),
             );
         }
     }
@@ -230,7 +357,14 @@ fn placeholders(view: &View<'_>, findings: &mut Findings) {
 /// Names that ask to be replaced.
 fn is_placeholder(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    name.split(['-', '_', '.']).any(|w| matches!(w, "your" | "my" | "changeme" | "placeholder" | "todo" | "example" | "xxx")) || name.contains('<') || name.contains("change-me") || name.contains("set-me")
+    name.split(['-', '_', '.']).any(|w| {
+        matches!(
+            w,
+            "your" | "my" | "changeme" | "placeholder" | "todo" | "example" | "xxx"
+        )
+    }) || name.contains('<')
+        || name.contains("change-me")
+        || name.contains("set-me")
 }
 
 #[cfg(test)]

@@ -43,11 +43,20 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         let Some(place) = pins else { continue };
         let role = worker.role.as_str();
         if worker.privileged {
-            findings.push(Finding::ok(NAME, "privileged: the locked-memory limit does not apply").worker(worker));
+            findings.push(
+                Finding::ok(NAME, "privileged: the locked-memory limit does not apply")
+                    .worker(worker),
+            );
             continue;
         }
-        if let Some(capability) = worker.capabilities.iter().find(|c| matches!(c.value.as_str(), "IPC_LOCK" | "ALL")) {
-            let mut finding = Finding::ok(NAME, format!("{} is added", capability.value)).worker(worker).at(&capability.place, role);
+        if let Some(capability) = worker
+            .capabilities
+            .iter()
+            .find(|c| matches!(c.value.as_str(), "IPC_LOCK" | "ALL"))
+        {
+            let mut finding = Finding::ok(NAME, format!("{} is added", capability.value))
+                .worker(worker)
+                .at(&capability.place, role);
             if let Some(user) = worker.run_as_user.as_ref().filter(|u| u.value != 0) {
                 finding = finding.note(format!(
                     "runAsUser {}: an added capability is not effective for a user other than root; locked memory then depends on the node's limit",

@@ -34,21 +34,36 @@ const NOTHING_SET: Cause = Cause {
 };
 
 fn run(view: &View<'_>, findings: &mut Findings) {
-    if view.is_part() || view.kv.is_empty() || !view.kv.iter().all(|w| w.path.may_use_ucx() && !w.is_mock()) {
+    if view.is_part()
+        || view.kv.is_empty()
+        || !view.kv.iter().all(|w| w.path.may_use_ucx() && !w.is_mock())
+    {
         return;
     }
     let workers: Vec<&Worker> = view.kv.iter().map(|w| w.worker).collect();
-    let unset: Vec<&str> = COMMON.iter().copied().filter(|n| workers.iter().all(|w| w.setting(n).is_none())).collect();
+    let unset: Vec<&str> = COMMON
+        .iter()
+        .copied()
+        .filter(|n| workers.iter().all(|w| w.setting(n).is_none()))
+        .collect();
     if unset.is_empty() {
         return;
     }
-    let list: Vec<String> = unset.iter().map(|n| format!("{n} ({})", settings::effect::describe_unset(n))).collect();
+    let list: Vec<String> = unset
+        .iter()
+        .map(|n| format!("{n} ({})", settings::effect::describe_unset(n)))
+        .collect();
     let detail = format!("not set: {}", list.join("; "));
     let deliberate = view.asks_for_fabric()
         || view.is_single_host()
         || unset.len() < COMMON.len()
-        || workers.iter().any(|w| w.privileged || w.host_network || !w.opaque.is_empty())
-        || findings.results().iter().any(|r| r.name == "env/kv-fabric" && r.status == model::Status::Ok);
+        || workers
+            .iter()
+            .any(|w| w.privileged || w.host_network || !w.hidden.is_empty())
+        || findings
+            .results()
+            .iter()
+            .any(|r| r.name == "env/kv-fabric" && r.status == model::Status::Ok);
     let mut finding = if deliberate {
         Finding::ok(NAME, detail).note("the image or the operator may set more")
     } else {

@@ -53,7 +53,11 @@ const OPTION_OFF: Cause = Cause {
 };
 
 fn run(view: &View<'_>, findings: &mut Findings) {
-    let claimed: Vec<&WorkerView<'_>> = view.kv.iter().filter(|w| w.fabric.compute_domain.is_some() && !w.is_mock()).collect();
+    let claimed: Vec<&WorkerView<'_>> = view
+        .kv
+        .iter()
+        .filter(|w| w.fabric.compute_domain.is_some() && !w.is_mock())
+        .collect();
     let Some(first) = claimed.first() else { return };
     let nics = |f: &Fabric<'_>| f.rdma.is_some() || f.efa.is_some();
     if view.kv.iter().all(|w| nics(&w.fabric)) {
@@ -72,9 +76,16 @@ fn run(view: &View<'_>, findings: &mut Findings) {
 fn judge(kv: &WorkerView<'_>, findings: &mut Findings) {
     let worker = kv.worker;
     let role = worker.role.as_str();
-    let Some(claim) = kv.fabric.compute_domain else { return };
+    let Some(claim) = kv.fabric.compute_domain else {
+        return;
+    };
     if let Some(setting) = worker.setting("UCX_CUDA_IPC_ENABLE_MNNVL") {
-        let off = setting.value.literal().is_some_and(|v| matches!(settings::ucx_value::parse_ternary(v), Ok(settings::ucx_value::Ternary::No)));
+        let off = setting.value.literal().is_some_and(|v| {
+            matches!(
+                settings::ucx_value::parse_ternary(v),
+                Ok(settings::ucx_value::Ternary::No)
+            )
+        });
         if off && kv.path.may_use_ucx() {
             findings.push(
                 Finding::warn(NAME, &OPTION_OFF, format!("{role}: UCX_CUDA_IPC_ENABLE_MNNVL is off, so UCX does not use NVLink between nodes"))
@@ -90,15 +101,30 @@ fn judge(kv: &WorkerView<'_>, findings: &mut Findings) {
         return;
     }
     let allocator = match worker.engine {
-        Engine::Vllm | Engine::TokenSpeed | Engine::Unknown => ["--enable-cumem-allocator", "--enable-sleep-mode", "VLLM_KV_CACHE_FABRIC"].iter().find(|n| worker.setting(n).is_some()).copied(),
-        Engine::Sglang => ["SGLANG_MOONCAKE_CUSTOM_MEM_POOL"].iter().find(|n| worker.setting(n).is_some()).copied(),
+        Engine::Vllm | Engine::TokenSpeed | Engine::Unknown => [
+            "--enable-cumem-allocator",
+            "--enable-sleep-mode",
+            "VLLM_KV_CACHE_FABRIC",
+        ]
+        .iter()
+        .find(|n| worker.setting(n).is_some())
+        .copied(),
+        Engine::Sglang => ["SGLANG_MOONCAKE_CUSTOM_MEM_POOL"]
+            .iter()
+            .find(|n| worker.setting(n).is_some())
+            .copied(),
         Engine::Trtllm => Some("TensorRT-LLM's own pools"),
         Engine::Mocker => None,
     };
     match allocator {
         Some(how) => {
             findings.push(
-                Finding::ok(NAME, format!("a compute domain is claimed and KV memory can be exported ({how})")).worker(worker).at(&claim.place, role),
+                Finding::ok(
+                    NAME,
+                    format!("a compute domain is claimed and KV memory can be exported ({how})"),
+                )
+                .worker(worker)
+                .at(&claim.place, role),
             );
         }
         None => {
@@ -110,7 +136,9 @@ fn judge(kv: &WorkerView<'_>, findings: &mut Findings) {
             )
             .worker(worker);
             finding = match list {
-                Some(list) => finding.at(&list.place, format!("{role}: tcp is the silent fallback")).context(&claim.place, "the compute domain"),
+                Some(list) => finding
+                    .at(&list.place, format!("{role}: tcp is the silent fallback"))
+                    .context(&claim.place, "the compute domain"),
                 None => finding.at(&claim.place, format!("{role}: the compute domain")),
             };
             findings.push(finding);
@@ -119,14 +147,24 @@ fn judge(kv: &WorkerView<'_>, findings: &mut Findings) {
 }
 
 fn different_domains(view: &View<'_>, findings: &mut Findings) {
-    let first = |role: Role| view.role(role).find_map(|w| w.fabric.compute_domain.map(|c| (w, c)));
-    let (Some((prefill, p)), Some((decode, d))) = (first(Role::Prefill), first(Role::Decode)) else { return };
+    let first = |role: Role| {
+        view.role(role)
+            .find_map(|w| w.fabric.compute_domain.map(|c| (w, c)))
+    };
+    let (Some((prefill, p)), Some((decode, d))) = (first(Role::Prefill), first(Role::Decode))
+    else {
+        return;
+    };
     if p.template.is_some() && d.template.is_some() && p.template != d.template {
         findings.push(
-            Finding::warn(NAME, &DIFFERENT_DOMAINS, "prefill and decode claim channels of different compute domains")
-                .workers([prefill.worker, decode.worker])
-                .at(&p.place, "prefill")
-                .at(&d.place, "decode"),
+            Finding::warn(
+                NAME,
+                &DIFFERENT_DOMAINS,
+                "prefill and decode claim channels of different compute domains",
+            )
+            .workers([prefill.worker, decode.worker])
+            .at(&p.place, "prefill")
+            .at(&d.place, "decode"),
         );
     }
 }

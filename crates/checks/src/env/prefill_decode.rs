@@ -18,7 +18,12 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "prefill and decode agree on connector, backend, NIC list and KV layout",
     source: include_str!("prefill_decode.rs"),
-    causes: &[CONNECTOR_DIFFERS, NIC_LISTS_DIFFER, KV_DTYPE_DIFFERS, BLOCK_SIZE_DIFFERS],
+    causes: &[
+        CONNECTOR_DIFFERS,
+        NIC_LISTS_DIFFER,
+        KV_DTYPE_DIFFERS,
+        BLOCK_SIZE_DIFFERS,
+    ],
     run,
 };
 
@@ -64,8 +69,18 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     }
     connectors(view, findings);
     nic_lists(view, findings);
-    if let (Some(prefill), Some(decode)) = (view.role(Role::Prefill).next(), view.role(Role::Decode).next()) {
-        values(prefill, decode, "--kv-cache-dtype", &KV_DTYPE_DIFFERS, true, findings);
+    if let (Some(prefill), Some(decode)) = (
+        view.role(Role::Prefill).next(),
+        view.role(Role::Decode).next(),
+    ) {
+        values(
+            prefill,
+            decode,
+            "--kv-cache-dtype",
+            &KV_DTYPE_DIFFERS,
+            true,
+            findings,
+        );
         for flag in ["--block-size", "--page-size"] {
             values(prefill, decode, flag, &BLOCK_SIZE_DIFFERS, false, findings);
         }
@@ -73,18 +88,44 @@ fn run(view: &View<'_>, findings: &mut Findings) {
 }
 
 fn connectors(view: &View<'_>, findings: &mut Findings) {
-    let known = |w: &&WorkerView<'_>| matches!(w.path.connector, Connector::Nixl | Connector::Mooncake) && w.path.backend.is_some();
-    let (Some(prefill), Some(decode)) = (view.role(Role::Prefill).find(known), view.role(Role::Decode).find(known)) else { return };
+    let known = |w: &&WorkerView<'_>| {
+        matches!(w.path.connector, Connector::Nixl | Connector::Mooncake)
+            && w.path.backend.is_some()
+    };
+    let (Some(prefill), Some(decode)) = (
+        view.role(Role::Prefill).find(known),
+        view.role(Role::Decode).find(known),
+    ) else {
+        return;
+    };
     let same_connector = prefill.path.connector == decode.path.connector;
     let same_backend = prefill.path.backend == decode.path.backend;
-    let (p, d) = (prefill.path.summary().unwrap_or_default(), decode.path.summary().unwrap_or_default());
+    let (p, d) = (
+        prefill.path.summary().unwrap_or_default(),
+        decode.path.summary().unwrap_or_default(),
+    );
     if same_connector && same_backend {
-        findings.push(Finding::ok(NAME, format!("both roles use {}", if prefill.path.backend_is_named { p } else { d })).workers([prefill.worker, decode.worker]));
+        findings.push(
+            Finding::ok(
+                NAME,
+                format!(
+                    "both roles use {}",
+                    if prefill.path.backend_is_named { p } else { d }
+                ),
+            )
+            .workers([prefill.worker, decode.worker]),
+        );
         return;
     }
-    let mut finding = Finding::fail(NAME, &CONNECTOR_DIFFERS, format!("prefill uses {p}, decode uses {d}: no KV can move between them"));
+    let mut finding = Finding::fail(
+        NAME,
+        &CONNECTOR_DIFFERS,
+        format!("prefill uses {p}, decode uses {d}: no KV can move between them"),
+    );
     for (kv, summary) in [(prefill, p), (decode, d)] {
-        let place = backend_place(kv).or(kv.path.place.as_ref()).unwrap_or(&kv.worker.place);
+        let place = backend_place(kv)
+            .or(kv.path.place.as_ref())
+            .unwrap_or(&kv.worker.place);
         finding = finding.at(place, format!("{}: {summary}", kv.worker.role.as_str()));
     }
     findings.push(finding.workers([prefill.worker, decode.worker]));
@@ -94,10 +135,14 @@ fn backend_place<'f>(kv: &WorkerView<'f>) -> Option<&'f model::Place> {
     if kv.path.backend == Some(Backend::Ucx) && !kv.path.backend_is_named {
         return None;
     }
-    ["kv_connector_extra_config.backends", "SGLANG_DISAGGREGATION_NIXL_BACKEND", "TRTLLM_NIXL_KVCACHE_BACKEND"]
-        .iter()
-        .find_map(|n| kv.worker.setting(n))
-        .map(|s| &s.place)
+    [
+        "kv_connector_extra_config.backends",
+        "SGLANG_DISAGGREGATION_NIXL_BACKEND",
+        "TRTLLM_NIXL_KVCACHE_BACKEND",
+    ]
+    .iter()
+    .find_map(|n| kv.worker.setting(n))
+    .map(|s| &s.place)
 }
 
 fn nic_lists(view: &View<'_>, findings: &mut Findings) {
@@ -110,34 +155,91 @@ fn nic_lists(view: &View<'_>, findings: &mut Findings) {
             .iter()
             .filter_map(|w| {
                 let setting = w.worker.setting(name)?;
-                let mut items: Vec<&str> = setting.value.literal()?.split(',').map(str::trim).filter(|i| !i.is_empty()).collect();
+                let mut items: Vec<&str> = setting
+                    .value
+                    .literal()?
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|i| !i.is_empty())
+                    .collect();
                 items.sort_unstable();
                 Some((w, setting, items))
             })
             .collect();
-        let Some((first, first_setting, first_items)) = lists.first() else { continue };
-        let Some((other, other_setting, other_items)) = lists.iter().find(|(w, _, items)| items != first_items && w.worker.accelerators == first.worker.accelerators) else {
+        let Some((first, first_setting, first_items)) = lists.first() else {
             continue;
         };
-        let only = |a: &[&str], b: &[&str]| a.iter().filter(|i| !b.contains(i)).copied().collect::<Vec<_>>().join(",");
-        let describe = |extra: String| if extra.is_empty() { "a shorter list".to_owned() } else { format!("also {extra}") };
+        let Some((other, other_setting, other_items)) = lists.iter().find(|(w, _, items)| {
+            items != first_items && w.worker.accelerators == first.worker.accelerators
+        }) else {
+            continue;
+        };
+        let only = |a: &[&str], b: &[&str]| {
+            a.iter()
+                .filter(|i| !b.contains(i))
+                .copied()
+                .collect::<Vec<_>>()
+                .join(",")
+        };
+        let describe = |extra: String| {
+            if extra.is_empty() {
+                "a shorter list".to_owned()
+            } else {
+                format!("also {extra}")
+            }
+        };
         findings.push(
-            Finding::warn(NAME, &NIC_LISTS_DIFFER, format!("{name} differs between worker groups of the same size"))
-                .workers([first.worker, other.worker])
-                .at(&first_setting.place, format!("{} ({}): {}", first.worker.role.as_str(), first.worker.name, describe(only(first_items, other_items))))
-                .at(&other_setting.place, format!("{} ({}): {}", other.worker.role.as_str(), other.worker.name, describe(only(other_items, first_items)))),
+            Finding::warn(
+                NAME,
+                &NIC_LISTS_DIFFER,
+                format!("{name} differs between worker groups of the same size"),
+            )
+            .workers([first.worker, other.worker])
+            .at(
+                &first_setting.place,
+                format!(
+                    "{} ({}): {}",
+                    first.worker.role.as_str(),
+                    first.worker.name,
+                    describe(only(first_items, other_items))
+                ),
+            )
+            .at(
+                &other_setting.place,
+                format!(
+                    "{} ({}): {}",
+                    other.worker.role.as_str(),
+                    other.worker.name,
+                    describe(only(other_items, first_items))
+                ),
+            ),
         );
     }
 }
 
-fn values(prefill: &WorkerView<'_>, decode: &WorkerView<'_>, flag: &str, cause: &'static Cause, fail: bool, findings: &mut Findings) {
-    let (Some(p), Some(d)) = (prefill.worker.setting(flag), decode.worker.setting(flag)) else { return };
-    let (Some(pv), Some(dv)) = (p.value.literal(), d.value.literal()) else { return };
+fn values(
+    prefill: &WorkerView<'_>,
+    decode: &WorkerView<'_>,
+    flag: &str,
+    cause: &'static Cause,
+    fail: bool,
+    findings: &mut Findings,
+) {
+    let (Some(p), Some(d)) = (prefill.worker.setting(flag), decode.worker.setting(flag)) else {
+        return;
+    };
+    let (Some(pv), Some(dv)) = (p.value.literal(), d.value.literal()) else {
+        return;
+    };
     if pv == dv || pv == "auto" || dv == "auto" {
         return;
     }
     let detail = format!("{flag} is {pv} on prefill and {dv} on decode");
-    let finding = if fail { Finding::fail(NAME, cause, detail) } else { Finding::warn(NAME, cause, detail) };
+    let finding = if fail {
+        Finding::fail(NAME, cause, detail)
+    } else {
+        Finding::warn(NAME, cause, detail)
+    };
     findings.push(
         finding
             .workers([prefill.worker, decode.worker])

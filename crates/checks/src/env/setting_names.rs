@@ -31,12 +31,21 @@ const TYPO: Cause = Cause {
 fn run(view: &View<'_>, findings: &mut Findings) {
     for kv in &view.kv {
         for name in &kv.worker.unknown_names {
-            let Some(right) = settings::known_names::did_you_mean(&name.value) else { continue };
+            let Some(right) = settings::known_names::did_you_mean(&name.value) else {
+                continue;
+            };
             findings.push(
-                Finding::warn(NAME, &TYPO, format!("nothing reads {}: did you mean {right}?", name.value))
-                    .fix(format!("rename it to {right}"))
-                    .worker(kv.worker)
-                    .at(&name.place, format!("{}: {} has no effect", kv.worker.role.as_str(), name.value)),
+                Finding::warn(
+                    NAME,
+                    &TYPO,
+                    format!("nothing reads {}: did you mean {right}?", name.value),
+                )
+                .fix(format!("rename it to {right}"))
+                .worker(kv.worker)
+                .at(
+                    &name.place,
+                    format!("{}: {} has no effect", kv.worker.role.as_str(), name.value),
+                ),
             );
         }
     }

@@ -14,7 +14,14 @@ use crate::view::{View, WorkerView};
 const NAME: &str = "env/setting-values";
 
 /// Variables with a check of their own.
-const ELSEWHERE: [&str; 6] = ["UCX_TLS", "UCX_NET_DEVICES", "VLLM_NIXL_SIDE_CHANNEL_HOST", "FI_EFA_USE_DEVICE_RDMA", "FI_HMEM_DISABLE_P2P", "UCX_CUDA_IPC_ENABLE_MNNVL"];
+const ELSEWHERE: [&str; 6] = [
+    "UCX_TLS",
+    "UCX_NET_DEVICES",
+    "VLLM_NIXL_SIDE_CHANNEL_HOST",
+    "FI_EFA_USE_DEVICE_RDMA",
+    "FI_HMEM_DISABLE_P2P",
+    "UCX_CUDA_IPC_ENABLE_MNNVL",
+];
 
 /// The check.
 pub(crate) const CHECK: Check = Check {
@@ -71,26 +78,74 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             if ELSEWHERE.contains(&name) || !carries(kv, name) {
                 continue;
             }
-            let Some(value) = setting.value.literal() else { continue };
+            let Some(value) = setting.value.literal() else {
+                continue;
+            };
             let role = kv.worker.role.as_str();
-            let finish = |finding: Finding, label: &str| finding.worker(kv.worker).at(&setting.place, format!("{role}: {label}"));
-            if name == "UCX_IB_GPU_DIRECT_RDMA" && settings::ucx_value::parse_ternary(value) == Ok(settings::ucx_value::Ternary::No) {
+            let finish = |finding: Finding, label: &str| {
+                finding
+                    .worker(kv.worker)
+                    .at(&setting.place, format!("{role}: {label}"))
+            };
+            if name == "UCX_IB_GPU_DIRECT_RDMA"
+                && settings::ucx_value::parse_ternary(value) == Ok(settings::ucx_value::Ternary::No)
+            {
                 if kv.worker.literal("kv_buffer_device") != Some("cpu") {
-                    let detail = format!("{role}: UCX_IB_GPU_DIRECT_RDMA={value} stages every transfer through host memory");
-                    let finding = if view.asks_for_fabric() { Finding::fail(NAME, &GPUDIRECT_OFF, detail) } else { Finding::warn(NAME, &GPUDIRECT_OFF, detail) };
+                    let detail = format!(
+                        "{role}: UCX_IB_GPU_DIRECT_RDMA={value} stages every transfer through host memory"
+                    );
+                    let finding = if view.asks_for_fabric() {
+                        Finding::fail(NAME, &GPUDIRECT_OFF, detail)
+                    } else {
+                        Finding::warn(NAME, &GPUDIRECT_OFF, detail)
+                    };
                     findings.push(finish(finding, "GPUDirect off"));
                 }
                 continue;
             }
-            if name == "UCX_RNDV_THRESH" && kv.fabric.efa.is_some() && kv.fabric.rdma.is_none() && value != "inf" {
-                findings.push(finish(Finding::warn(NAME, &RNDV_ON_EFA, format!("{role}: UCX_RNDV_THRESH={value} takes zero copy away from EFA")), "not inf"));
+            if name == "UCX_RNDV_THRESH"
+                && kv.fabric.efa.is_some()
+                && kv.fabric.rdma.is_none()
+                && value != "inf"
+            {
+                findings.push(finish(
+                    Finding::warn(
+                        NAME,
+                        &RNDV_ON_EFA,
+                        format!("{role}: UCX_RNDV_THRESH={value} takes zero copy away from EFA"),
+                    ),
+                    "not inf",
+                ));
                 continue;
             }
-            let Some(problem) = effect::effect(name, value).problem else { continue };
+            let Some(problem) = effect::effect(name, value).problem else {
+                continue;
+            };
             match problem.kind {
-                ProblemKind::Fatal => findings.push(finish(Finding::fail(NAME, &INVALID, format!("{role}: {name}={value}: {}", problem.text)), "not a value of this variable")),
-                ProblemKind::Late => findings.push(finish(Finding::warn(NAME, &INVALID, format!("{role}: {name}={value}: {}", problem.text)), "not a value of this variable")),
-                ProblemKind::Slow => findings.push(finish(Finding::warn(NAME, &SLOW, format!("{role}: {name}={value}: {}", problem.text)), "slow path")),
+                ProblemKind::Fatal => findings.push(finish(
+                    Finding::fail(
+                        NAME,
+                        &INVALID,
+                        format!("{role}: {name}={value}: {}", problem.text),
+                    ),
+                    "not a value of this variable",
+                )),
+                ProblemKind::Late => findings.push(finish(
+                    Finding::warn(
+                        NAME,
+                        &INVALID,
+                        format!("{role}: {name}={value}: {}", problem.text),
+                    ),
+                    "not a value of this variable",
+                )),
+                ProblemKind::Slow => findings.push(finish(
+                    Finding::warn(
+                        NAME,
+                        &SLOW,
+                        format!("{role}: {name}={value}: {}", problem.text),
+                    ),
+                    "slow path",
+                )),
                 // It does nothing: told with the setting itself.
                 ProblemKind::Noop => {}
             }

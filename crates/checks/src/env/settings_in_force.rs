@@ -44,16 +44,30 @@ const SILENT_FLAGS: [&str; 16] = [
 
 fn run(view: &View<'_>, findings: &mut Findings) {
     for worker in &view.deployment.workers {
-        if !matches!(worker.role, Role::Prefill | Role::Decode | Role::Aggregated | Role::Encode) {
+        if !matches!(
+            worker.role,
+            Role::Prefill | Role::Decode | Role::Aggregated | Role::Encode
+        ) {
             continue;
         }
         for setting in &worker.settings {
             if SILENT_FLAGS.contains(&setting.name.as_str()) || is_told(worker, setting, findings) {
                 continue;
             }
-            let mut finding = describe(setting).worker(worker).at(&setting.place, worker.role.as_str());
-            if let Some(replaced) = worker.overridden.iter().rev().find(|o| o.name == setting.name && o.value != setting.value) {
-                finding = finding.note(format!("replaces the value of line {} ({})", replaced.place.line, replaced.form.as_str()));
+            let mut finding = describe(setting)
+                .worker(worker)
+                .at(&setting.place, worker.role.as_str());
+            if let Some(replaced) = worker
+                .overridden
+                .iter()
+                .rev()
+                .find(|o| o.name == setting.name && o.value != setting.value)
+            {
+                finding = finding.note(format!(
+                    "replaces the value of line {} ({})",
+                    replaced.place.line,
+                    replaced.form.as_str()
+                ));
             }
             if is_collective(&setting.name) {
                 finding = finding.collective();
@@ -65,21 +79,41 @@ fn run(view: &View<'_>, findings: &mut Findings) {
 
 /// Whether a result about this worker already points at the setting's place.
 fn is_told(worker: &Worker, setting: &Setting, findings: &Findings) -> bool {
-    findings.results().iter().any(|r| r.subject.workers.contains(&worker.name) && r.sources.iter().any(|s| s.place == setting.place))
+    findings.results().iter().any(|r| {
+        r.subject.workers.contains(&worker.name)
+            && r.sources.iter().any(|s| s.place == setting.place)
+    })
 }
 
 fn describe(setting: &Setting) -> Finding {
     let name = check_name(&setting.name);
     let how = setting.form.as_str();
     match &setting.value {
-        Value::Dynamic(why) => Finding::ok(name, format!("{} is decided at start: {why} ({how})", setting.name)),
-        Value::Literal(value) if setting.name.starts_with('-') || !setting.name.chars().next().is_some_and(|c| c.is_ascii_uppercase()) => {
-            let shown = if value.is_empty() { setting.name.clone() } else { format!("{} {value}", setting.name) };
+        Value::Dynamic(why) => Finding::ok(
+            name,
+            format!("{} is decided at start: {why} ({how})", setting.name),
+        ),
+        Value::Literal(value)
+            if setting.name.starts_with('-')
+                || !setting
+                    .name
+                    .chars()
+                    .next()
+                    .is_some_and(|c| c.is_ascii_uppercase()) =>
+        {
+            let shown = if value.is_empty() {
+                setting.name.clone()
+            } else {
+                format!("{} {value}", setting.name)
+            };
             Finding::ok(name, format!("{shown} ({how})"))
         }
         Value::Literal(value) => {
             let effect = effect::effect(&setting.name, value);
-            let mut finding = Finding::ok(name, format!("{}={value}: {} ({how})", setting.name, effect.summary));
+            let mut finding = Finding::ok(
+                name,
+                format!("{}={value}: {} ({how})", setting.name, effect.summary),
+            );
             if let Some(problem) = effect.problem.filter(|p| p.text != effect.summary) {
                 finding = finding.note(problem.text);
             }
@@ -105,7 +139,19 @@ pub(crate) fn check_name(setting: &str) -> Cow<'static, str> {
 }
 
 fn is_collective(name: &str) -> bool {
-    ["NCCL_", "GLOO_", "NVSHMEM_", "OMPI_", "OFI_NCCL_", "UCCL_", "TORCH_NCCL_", "RCCL_", "NVIDIA_IMEX"].iter().any(|p| name.starts_with(p))
+    [
+        "NCCL_",
+        "GLOO_",
+        "NVSHMEM_",
+        "OMPI_",
+        "OFI_NCCL_",
+        "UCCL_",
+        "TORCH_NCCL_",
+        "RCCL_",
+        "NVIDIA_IMEX",
+    ]
+    .iter()
+    .any(|p| name.starts_with(p))
 }
 
 #[cfg(test)]
@@ -115,7 +161,13 @@ mod tests {
     #[test]
     fn names_of_settings() {
         assert_eq!(check_name("UCX_RNDV_SCHEME"), "env/ucx-rndv-scheme");
-        assert_eq!(check_name("--disaggregation-mode"), "env/disaggregation-mode");
-        assert_eq!(check_name("kv_connector_extra_config.backends"), "env/kv-connector-extra-config-backends");
+        assert_eq!(
+            check_name("--disaggregation-mode"),
+            "env/disaggregation-mode"
+        );
+        assert_eq!(
+            check_name("kv_connector_extra_config.backends"),
+            "env/kv-connector-extra-config-backends"
+        );
     }
 }

@@ -41,15 +41,24 @@ const LOOPBACK: Cause = Cause {
 
 fn run(view: &View<'_>, findings: &mut Findings) {
     // AIBrix's StormService runs behind its gateway, which writes the address into each request.
-    let rewritten = matches!(view.deployment.kind.as_str(), "StormService" | "RayClusterFleet");
+    let rewritten = matches!(
+        view.deployment.kind.as_str(),
+        "StormService" | "RayClusterFleet"
+    );
     for kv in &view.kv {
-        let Some(setting) = kv.worker.setting(VARIABLE) else { continue };
+        let Some(setting) = kv.worker.setting(VARIABLE) else {
+            continue;
+        };
         if !matches!(kv.path.connector, Connector::Nixl | Connector::Unknown(_)) {
             continue;
         }
         let role = kv.worker.role.as_str();
         let Some(value) = setting.value.literal() else {
-            findings.push(Finding::ok(NAME, format!("{VARIABLE} comes from {}", describe(setting))).worker(kv.worker).at(&setting.place, role));
+            findings.push(
+                Finding::ok(NAME, format!("{VARIABLE} comes from {}", describe(setting)))
+                    .worker(kv.worker)
+                    .at(&setting.place, role),
+            );
             continue;
         };
         let host = value.trim().trim_start_matches('[').trim_end_matches(']');
@@ -64,18 +73,36 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             );
         } else if any {
             findings.push(
-                Finding::fail(NAME, &ANY_ADDRESS, format!("{role} announces {value}: its peer dials itself"))
-                    .worker(kv.worker)
-                    .at(&setting.place, format!("{role}: not an address that a peer can dial")),
+                Finding::fail(
+                    NAME,
+                    &ANY_ADDRESS,
+                    format!("{role} announces {value}: its peer dials itself"),
+                )
+                .worker(kv.worker)
+                .at(
+                    &setting.place,
+                    format!("{role}: not an address that a peer can dial"),
+                ),
             );
         } else if loopback && !(view.is_single_host() && kv.worker.host_network) {
             findings.push(
-                Finding::fail(NAME, &LOOPBACK, format!("{role} announces {value}: its peer dials itself"))
-                    .worker(kv.worker)
-                    .at(&setting.place, format!("{role}: reachable from this pod only")),
+                Finding::fail(
+                    NAME,
+                    &LOOPBACK,
+                    format!("{role} announces {value}: its peer dials itself"),
+                )
+                .worker(kv.worker)
+                .at(
+                    &setting.place,
+                    format!("{role}: reachable from this pod only"),
+                ),
             );
         } else {
-            findings.push(Finding::ok(NAME, format!("{VARIABLE}={value}")).worker(kv.worker).at(&setting.place, role));
+            findings.push(
+                Finding::ok(NAME, format!("{VARIABLE}={value}"))
+                    .worker(kv.worker)
+                    .at(&setting.place, role),
+            );
         }
     }
 }

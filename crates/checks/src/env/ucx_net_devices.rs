@@ -97,41 +97,83 @@ fn ucx(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, findings: &mut F
     let value = match &setting.value {
         Value::Literal(value) => value.as_str(),
         Value::Dynamic(why) => {
-            return findings.push(finish(Finding::ok(NAME, format!("{VARIABLE} is decided at start: {why}")), role.to_owned()));
+            return findings.push(finish(
+                Finding::ok(NAME, format!("{VARIABLE} is decided at start: {why}")),
+                role.to_owned(),
+            ));
         }
     };
     if !kv.path.may_use_ucx() {
         let carrier = kv.path.summary().unwrap_or_default();
-        return findings.push(finish(Finding::ok(NAME, format!("{VARIABLE}={value} has no effect on KV: {carrier} carries it")), role.to_owned()));
+        return findings.push(finish(
+            Finding::ok(
+                NAME,
+                format!("{VARIABLE}={value} has no effect on KV: {carrier} carries it"),
+            ),
+            role.to_owned(),
+        ));
     }
     if value.is_empty() {
-        return findings.push(finish(Finding::fail(NAME, &EMPTY, format!("{role}: {VARIABLE} is set to nothing: no network device is kept")), format!("{role}: empty")));
+        return findings.push(finish(
+            Finding::fail(
+                NAME,
+                &EMPTY,
+                format!("{role}: {VARIABLE} is set to nothing: no network device is kept"),
+            ),
+            format!("{role}: empty"),
+        ));
     }
     let items = ucx_net_devices::classify(value);
     let negated = value.starts_with('^');
-    let bad: Vec<&str> = items.iter().filter(|i| matches!(i.kind, ItemKind::SpaceOrQuote | ItemKind::Pattern)).map(|i| i.text).collect();
+    let bad: Vec<&str> = items
+        .iter()
+        .filter(|i| matches!(i.kind, ItemKind::SpaceOrQuote | ItemKind::Pattern))
+        .map(|i| i.text)
+        .collect();
     let all_mixed = items.len() > 1 && items.iter().any(|i| i.kind == ItemKind::All);
     if !bad.is_empty() || all_mixed {
         let left = items.len() - bad.len();
-        let what = if all_mixed { "combines all with other names".to_owned() } else { format!("has items that match no device: '{}'", bad.join("', '")) };
+        let what = if all_mixed {
+            "combines all with other names".to_owned()
+        } else {
+            format!("has items that match no device: '{}'", bad.join("', '"))
+        };
         let detail = format!("{role}: {VARIABLE}={value} {what}");
-        let finding = if left == 0 && !negated { Finding::fail(NAME, &SYNTAX, detail) } else { Finding::warn(NAME, &SYNTAX, detail) };
-        return findings.push(finish(finding, format!("{role}: not a list of device:port")));
+        let finding = if left == 0 && !negated {
+            Finding::fail(NAME, &SYNTAX, detail)
+        } else {
+            Finding::warn(NAME, &SYNTAX, detail)
+        };
+        return findings.push(finish(
+            finding,
+            format!("{role}: not a list of device:port"),
+        ));
     }
     if !negated && !items.is_empty() && items.iter().all(|i| i.text == "lo") {
-        return findings.push(finish(Finding::fail(NAME, &LOOPBACK, format!("{role}: {VARIABLE}=lo reaches nothing outside the pod")), format!("{role}: loopback")));
+        return findings.push(finish(
+            Finding::fail(
+                NAME,
+                &LOOPBACK,
+                format!("{role}: {VARIABLE}=lo reaches nothing outside the pod"),
+            ),
+            format!("{role}: loopback"),
+        ));
     }
     if !negated && !items.is_empty() && items.iter().all(|i| i.kind == ItemKind::Netdev) {
         return netdevs(view, kv, setting, value, findings);
     }
     let count = ucx_net_devices::distinct_hcas(value);
-    if let (Some(1), Some(gpus)) = (count, worker.accelerators) {
-        if gpus >= MANY_GPUS {
-            return findings.push(finish(
-                Finding::warn(NAME, &SINGLE_NIC, format!("{role}: {VARIABLE}={value} pins {gpus} GPUs per pod to one NIC")),
-                format!("{role}: one NIC for {gpus} GPUs"),
-            ));
-        }
+    if let (Some(1), Some(gpus)) = (count, worker.accelerators)
+        && gpus >= MANY_GPUS
+    {
+        return findings.push(finish(
+            Finding::warn(
+                NAME,
+                &SINGLE_NIC,
+                format!("{role}: {VARIABLE}={value} pins {gpus} GPUs per pod to one NIC"),
+            ),
+            format!("{role}: one NIC for {gpus} GPUs"),
+        ));
     }
     let effect = settings::effect::effect(VARIABLE, value);
     let mut finding = Finding::ok(NAME, format!("{VARIABLE}={value}: {}", effect.summary));
@@ -141,36 +183,71 @@ fn ucx(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, findings: &mut F
     findings.push(finish(finding, role.to_owned()));
 }
 
-fn netdevs(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str, findings: &mut Findings) {
+fn netdevs(
+    view: &View<'_>,
+    kv: &WorkerView<'_>,
+    setting: &Setting,
+    value: &str,
+    findings: &mut Findings,
+) {
     let worker = kv.worker;
     let role = worker.role.as_str();
     let tcp_declared = kv.tls.as_ref().is_some_and(|t| !t.rdma && !t.ud_only);
     let mnnvl = kv.fabric.compute_domain.is_some();
     if tcp_declared || mnnvl {
         // The list is the finding, or NVLink carries KV and this interface the control messages.
-        findings.push(Finding::ok(NAME, format!("{VARIABLE}={value}: the interface for TCP")).worker(worker).at(&setting.place, role));
+        findings.push(
+            Finding::ok(NAME, format!("{VARIABLE}={value}: the interface for TCP"))
+                .worker(worker)
+                .at(&setting.place, role),
+        );
         return;
     }
-    let detail = format!("{role}: {VARIABLE}={value} names network interfaces only, which removes every RDMA device");
-    let finding = if view.asks_for_fabric() { Finding::fail(NAME, &NETDEV_ONLY, detail) } else { Finding::warn(NAME, &NETDEV_ONLY, detail) };
-    findings.push(finding.worker(worker).at(&setting.place, format!("{role}: no RDMA device in this list")));
+    let detail = format!(
+        "{role}: {VARIABLE}={value} names network interfaces only, which removes every RDMA device"
+    );
+    let finding = if view.asks_for_fabric() {
+        Finding::fail(NAME, &NETDEV_ONLY, detail)
+    } else {
+        Finding::warn(NAME, &NETDEV_ONLY, detail)
+    };
+    findings.push(finding.worker(worker).at(
+        &setting.place,
+        format!("{role}: no RDMA device in this list"),
+    ));
 }
 
 fn mooncake(kv: &WorkerView<'_>, setting: &Setting, findings: &mut Findings) {
     let worker = kv.worker;
     let role = worker.role.as_str();
-    let Some(value) = setting.value.literal() else { return };
-    let devices: Vec<&str> = value.split(',').map(str::trim).filter(|d| !d.is_empty()).collect();
-    if kv.path.backend == Some(Backend::Mooncake) && devices.len() == 1 && !value.contains('{') {
-        if let Some(gpus) = worker.accelerators.filter(|g| *g >= MANY_GPUS) {
-            findings.push(
-                Finding::warn(NAME, &SINGLE_NIC, format!("{role}: {IB_DEVICE} {value} pins {gpus} GPUs per pod to one NIC"))
-                    .fix("name all NICs of the compute fabric, separated by commas")
-                    .worker(worker)
-                    .at(&setting.place, format!("{role}: one NIC for {gpus} GPUs")),
-            );
-            return;
-        }
+    let Some(value) = setting.value.literal() else {
+        return;
+    };
+    let devices: Vec<&str> = value
+        .split(',')
+        .map(str::trim)
+        .filter(|d| !d.is_empty())
+        .collect();
+    if kv.path.backend == Some(Backend::Mooncake)
+        && devices.len() == 1
+        && !value.contains('{')
+        && let Some(gpus) = worker.accelerators.filter(|g| *g >= MANY_GPUS)
+    {
+        findings.push(
+            Finding::warn(
+                NAME,
+                &SINGLE_NIC,
+                format!("{role}: {IB_DEVICE} {value} pins {gpus} GPUs per pod to one NIC"),
+            )
+            .fix("name all NICs of the compute fabric, separated by commas")
+            .worker(worker)
+            .at(&setting.place, format!("{role}: one NIC for {gpus} GPUs")),
+        );
+        return;
     }
-    findings.push(Finding::ok(NAME, format!("{IB_DEVICE} {value}")).worker(worker).at(&setting.place, role));
+    findings.push(
+        Finding::ok(NAME, format!("{IB_DEVICE} {value}"))
+            .worker(worker)
+            .at(&setting.place, role),
+    );
 }

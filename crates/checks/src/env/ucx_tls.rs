@@ -27,7 +27,19 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "UCX_TLS allows a transport that can carry KV",
     source: include_str!("ucx_tls.rs"),
-    causes: &[TCP_ONLY, CUDA_IPC_TCP, TCP_OR_SRD, RC_ONLY, NO_GPU_MEMORY, EMPTY, ALL_NOT_ALONE, UNKNOWN_NAME, ONE_NODE, NO_BOOTSTRAP, UD_ONLY],
+    causes: &[
+        TCP_ONLY,
+        CUDA_IPC_TCP,
+        TCP_OR_SRD,
+        RC_ONLY,
+        NO_GPU_MEMORY,
+        EMPTY,
+        ALL_NOT_ALONE,
+        UNKNOWN_NAME,
+        ONE_NODE,
+        NO_BOOTSTRAP,
+        UD_ONLY,
+    ],
     run,
 };
 
@@ -132,7 +144,9 @@ const UD_ONLY: Cause = Cause {
 
 fn run(view: &View<'_>, findings: &mut Findings) {
     for kv in &view.kv {
-        let Some(setting) = kv.worker.setting(VARIABLE) else { continue };
+        let Some(setting) = kv.worker.setting(VARIABLE) else {
+            continue;
+        };
         if kv.is_mock() {
             continue;
         }
@@ -140,7 +154,11 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         let value = match &setting.value {
             Value::Literal(value) => value,
             Value::Dynamic(why) => {
-                findings.push(Finding::ok(NAME, format!("{VARIABLE} is decided at start: {why}")).worker(kv.worker).at(&setting.place, role));
+                findings.push(
+                    Finding::ok(NAME, format!("{VARIABLE} is decided at start: {why}"))
+                        .worker(kv.worker)
+                        .at(&setting.place, role),
+                );
                 continue;
             }
         };
@@ -148,9 +166,12 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         if !kv.path.may_use_ucx() {
             let carrier = kv.path.summary().unwrap_or_default();
             findings.push(
-                Finding::ok(NAME, format!("{VARIABLE}={value} has no effect on KV: {carrier} carries it"))
-                    .worker(kv.worker)
-                    .at(&setting.place, role),
+                Finding::ok(
+                    NAME,
+                    format!("{VARIABLE}={value} has no effect on KV: {carrier} carries it"),
+                )
+                .worker(kv.worker)
+                .at(&setting.place, role),
             );
             continue;
         }
@@ -158,16 +179,37 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-fn judge(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str, effect: &TlsEffect, findings: &mut Findings) {
+fn judge(
+    view: &View<'_>,
+    kv: &WorkerView<'_>,
+    setting: &Setting,
+    value: &str,
+    effect: &TlsEffect,
+    findings: &mut Findings,
+) {
     let worker = kv.worker;
     let role = worker.role.as_str();
     let at = |finding: Finding, label: String| finding.worker(worker).at(&setting.place, label);
     match effect.init {
         Init::FailEmpty => {
-            return findings.push(at(Finding::fail(NAME, &EMPTY, format!("{role}: {VARIABLE} is set to nothing, so UCX does not start")), format!("{role}: empty")));
+            return findings.push(at(
+                Finding::fail(
+                    NAME,
+                    &EMPTY,
+                    format!("{role}: {VARIABLE} is set to nothing, so UCX does not start"),
+                ),
+                format!("{role}: empty"),
+            ));
         }
         Init::FailParse => {
-            return findings.push(at(Finding::fail(NAME, &ALL_NOT_ALONE, format!("{role}: UCX cannot parse {VARIABLE}={value}")), format!("{role}: all is allowed only alone")));
+            return findings.push(at(
+                Finding::fail(
+                    NAME,
+                    &ALL_NOT_ALONE,
+                    format!("{role}: UCX cannot parse {VARIABLE}={value}"),
+                ),
+                format!("{role}: all is allowed only alone"),
+            ));
         }
         Init::Ok | Init::FailNoUsable => {}
     }
@@ -182,25 +224,49 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str, e
                 None => format!("'{}'", b.item),
             })
             .collect();
-        let detail = format!("{role}: {VARIABLE} has {} that UCX does not know; {}", names.join(", "), effect.one_line());
+        let detail = format!(
+            "{role}: {VARIABLE} has {} that UCX does not know; {}",
+            names.join(", "),
+            effect.one_line()
+        );
         // The dropped item was the one that mattered.
-        let fatal = effect.init == Init::FailNoUsable || !effect.inter || (!effect.detect && gpu_memory(kv) == Some("cuda_copy"));
-        let finding = if fatal { Finding::fail(NAME, &UNKNOWN_NAME, detail) } else { Finding::warn(NAME, &UNKNOWN_NAME, detail) };
+        let fatal = effect.init == Init::FailNoUsable
+            || !effect.inter
+            || (!effect.detect && gpu_memory(kv) == Some("cuda_copy"));
+        let finding = if fatal {
+            Finding::fail(NAME, &UNKNOWN_NAME, detail)
+        } else {
+            Finding::warn(NAME, &UNKNOWN_NAME, detail)
+        };
         findings.push(at(finding, format!("{role}: unknown names are dropped")));
         if fatal {
             return;
         }
     } else if effect.init == Init::FailNoUsable {
         return findings.push(at(
-            Finding::fail(NAME, &ONE_NODE, format!("{role}: {VARIABLE}={value} leaves no usable transport, so UCX does not start")),
+            Finding::fail(
+                NAME,
+                &ONE_NODE,
+                format!(
+                    "{role}: {VARIABLE}={value} leaves no usable transport, so UCX does not start"
+                ),
+            ),
             format!("{role}: no usable transport"),
         ));
     }
     if let Some(missing) = missing_memory_transport(kv, value, effect) {
-        let on_host = worker.literal("kv_buffer_device").is_some_and(|d| d == "cpu");
+        let on_host = worker
+            .literal("kv_buffer_device")
+            .is_some_and(|d| d == "cpu");
         if !on_host {
-            let detail = format!("{role}: {VARIABLE}={value} has no {missing}: UCX cannot register the accelerator's memory");
-            let finding = if missing == "cuda_copy" { Finding::fail(NAME, &NO_GPU_MEMORY, detail) } else { Finding::warn(NAME, &NO_GPU_MEMORY, detail) };
+            let detail = format!(
+                "{role}: {VARIABLE}={value} has no {missing}: UCX cannot register the accelerator's memory"
+            );
+            let finding = if missing == "cuda_copy" {
+                Finding::fail(NAME, &NO_GPU_MEMORY, detail)
+            } else {
+                Finding::warn(NAME, &NO_GPU_MEMORY, detail)
+            };
             return findings.push(at(finding, format!("{role}: no {missing}")));
         }
     }
@@ -217,11 +283,21 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str, e
 }
 
 /// Judges what reaches other nodes. True where a finding says so.
-fn network(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str, effect: &TlsEffect, findings: &mut Findings) -> bool {
+fn network(
+    view: &View<'_>,
+    kv: &WorkerView<'_>,
+    setting: &Setting,
+    value: &str,
+    effect: &TlsEffect,
+    findings: &mut Findings,
+) -> bool {
     let worker = kv.worker;
     let role = worker.role.as_str();
     let finish = |finding: Finding, label: String| finding.worker(worker).at(&setting.place, label);
-    let devices = view.kv.iter().any(|w| w.fabric.rdma.is_some() || w.fabric.efa.is_some());
+    let devices = view
+        .kv
+        .iter()
+        .any(|w| w.fabric.rdma.is_some() || w.fabric.efa.is_some());
     if !effect.inter {
         if view.is_single_host() {
             return false;
@@ -233,19 +309,36 @@ fn network(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str,
             ));
         } else {
             findings.push(finish(
-                Finding::fail(NAME, &ONE_NODE, format!("{role}: {VARIABLE}={value} reaches no other node")),
+                Finding::fail(
+                    NAME,
+                    &ONE_NODE,
+                    format!("{role}: {VARIABLE}={value} reaches no other node"),
+                ),
                 format!("{role}: shared memory and NVLink inside one node only"),
             ));
         }
         return true;
     }
     if effect.ud_only {
-        findings.push(finish(Finding::warn(NAME, &UD_ONLY, format!("{role}: {VARIABLE}={value} leaves ud as the only RDMA transport")), format!("{role}: no one-sided RDMA")));
+        findings.push(finish(
+            Finding::warn(
+                NAME,
+                &UD_ONLY,
+                format!("{role}: {VARIABLE}={value} leaves ud as the only RDMA transport"),
+            ),
+            format!("{role}: no one-sided RDMA"),
+        ));
         return true;
     }
     let allow = ucx_tls::is_allow_list(value);
     let names = ucx_tls::names(value);
-    let only_srd = allow && effect.rdma && effect.main.iter().all(|t| !t.starts_with("rc_") && !t.starts_with("dc_")) && names.contains(&"srd");
+    let only_srd = allow
+        && effect.rdma
+        && effect
+            .main
+            .iter()
+            .all(|t| !t.starts_with("rc_") && !t.starts_with("dc_"))
+        && names.contains(&"srd");
     if only_srd && effect.tcp && !view.kv.iter().any(|w| w.fabric.efa.is_some()) {
         findings.push(finish(
             Finding::warn(NAME, &TCP_OR_SRD, format!("{role}: {VARIABLE}={value} has srd, which exists on EFA only, and no EFA device is asked for: KV goes over TCP")),
@@ -254,7 +347,11 @@ fn network(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str,
         return true;
     }
     if effect.rdma {
-        let visible = devices || view.kv.iter().any(|w| w.fabric.privileged || w.worker.host_network);
+        let visible = devices
+            || view
+                .kv
+                .iter()
+                .any(|w| w.fabric.privileged || w.worker.host_network);
         if allow && !effect.tcp && !visible && !view.is_part() && !view.is_single_host() {
             findings.push(finish(
                 Finding::fail(NAME, &RC_ONLY, format!("{role}: {VARIABLE}={value} has RDMA as its only way to other nodes, and no role asks for an RDMA device")),
@@ -268,7 +365,14 @@ fn network(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str,
 }
 
 /// TCP is all that is left between nodes.
-fn tcp_only(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str, effect: &TlsEffect, findings: &mut Findings) -> bool {
+fn tcp_only(
+    view: &View<'_>,
+    kv: &WorkerView<'_>,
+    setting: &Setting,
+    value: &str,
+    effect: &TlsEffect,
+    findings: &mut Findings,
+) -> bool {
     let worker = kv.worker;
     let role = worker.role.as_str();
     let finish = |finding: Finding, label: String| finding.worker(worker).at(&setting.place, label);
@@ -279,10 +383,22 @@ fn tcp_only(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str
     if view.is_single_host() && effect.nvlink {
         return false;
     }
-    if matches!(worker.accelerator, Some(Accelerator::IntelXpu | Accelerator::Tpu | Accelerator::Gaudi | Accelerator::Ascend | Accelerator::Neuron)) {
+    if matches!(
+        worker.accelerator,
+        Some(
+            Accelerator::IntelXpu
+                | Accelerator::Tpu
+                | Accelerator::Gaudi
+                | Accelerator::Ascend
+                | Accelerator::Neuron
+        )
+    ) {
         findings.push(
-            finish(Finding::ok(NAME, format!("{VARIABLE}={value}: KV goes over TCP")), role.to_owned())
-                .note("TCP is the base path of this accelerator's examples; it is slow"),
+            finish(
+                Finding::ok(NAME, format!("{VARIABLE}={value}: KV goes over TCP")),
+                role.to_owned(),
+            )
+            .note("TCP is the base path of this accelerator's examples; it is slow"),
         );
         return true;
     }
@@ -301,24 +417,50 @@ fn tcp_only(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str
         .iter()
         .find(|w| w.worker.role != worker.role && w.tls.as_ref().is_some_and(|t| t.rdma))
         .and_then(|w| w.worker.setting(VARIABLE).map(|s| (w, s)));
-    let label = if effect.nvlink { format!("{role}: no RDMA transport; NVLink inside a node only") } else { format!("{role}: no RDMA transport in this list") };
+    let label = if effect.nvlink {
+        format!("{role}: no RDMA transport; NVLink inside a node only")
+    } else {
+        format!("{role}: no RDMA transport in this list")
+    };
     let mut finding = if let Some(asked) = asked {
         let detail = format!(
             "{role}: {VARIABLE}={value} leaves only TCP between nodes, while {} asks for {}",
-            if asked.worker.role == worker.role { "it" } else { asked.worker.role.as_str() },
+            if asked.worker.role == worker.role {
+                "it"
+            } else {
+                asked.worker.role.as_str()
+            },
             asked.fabric.summary()
         );
         finish(Finding::fail(NAME, &TCP_ONLY, detail), label)
     } else if effect.nvlink {
         finish(
-            Finding::warn(NAME, &CUDA_IPC_TCP, format!("{role}: {VARIABLE}={value} without a compute domain or RDMA resource: KV goes over TCP between nodes")),
+            Finding::warn(
+                NAME,
+                &CUDA_IPC_TCP,
+                format!(
+                    "{role}: {VARIABLE}={value} without a compute domain or RDMA resource: KV goes over TCP between nodes"
+                ),
+            ),
             label,
         )
     } else {
-        finish(Finding::warn(NAME, &TCP_ONLY, format!("{role}: {VARIABLE}={value}: KV goes over TCP")), label)
+        finish(
+            Finding::warn(
+                NAME,
+                &TCP_ONLY,
+                format!("{role}: {VARIABLE}={value}: KV goes over TCP"),
+            ),
+            label,
+        )
     };
     match other {
-        Some((other, line)) => finding = finding.at(&line.place, format!("{}: allows RDMA", other.worker.role.as_str())),
+        Some((other, line)) => {
+            finding = finding.at(
+                &line.place,
+                format!("{}: allows RDMA", other.worker.role.as_str()),
+            );
+        }
         None => {
             if let Some(place) = asked.and_then(fabric_place) {
                 finding = finding.context(place, "the fabric that is asked for");
@@ -330,7 +472,11 @@ fn tcp_only(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, value: &str
 }
 
 fn fabric_place<'f>(kv: &'f WorkerView<'_>) -> Option<&'f Place> {
-    kv.fabric.rdma.map(crate::fabric::Rdma::place).or(kv.fabric.efa.map(|r| &r.place)).or(kv.fabric.compute_domain.map(|c| &c.place))
+    kv.fabric
+        .rdma
+        .map(crate::fabric::Rdma::place)
+        .or(kv.fabric.efa.map(|r| &r.place))
+        .or(kv.fabric.compute_domain.map(|c| &c.place))
 }
 
 /// The transport without which UCX does not know this worker's accelerator memory.
@@ -342,7 +488,12 @@ fn gpu_memory(kv: &WorkerView<'_>) -> Option<&'static str> {
         Some(_) => None,
         // A claim or a patch hides the kind. An image or a list made for another one shows it.
         None => {
-            let image = kv.worker.image.as_ref().map(|i| i.value.to_ascii_lowercase()).unwrap_or_default();
+            let image = kv
+                .worker
+                .image
+                .as_ref()
+                .map(|i| i.value.to_ascii_lowercase())
+                .unwrap_or_default();
             let value = kv.worker.literal(VARIABLE).unwrap_or_default();
             if image.contains("rocm") || value.contains("rocm") {
                 Some("rocm_copy")
@@ -357,12 +508,19 @@ fn gpu_memory(kv: &WorkerView<'_>) -> Option<&'static str> {
     }
 }
 
-fn missing_memory_transport(kv: &WorkerView<'_>, value: &str, effect: &TlsEffect) -> Option<&'static str> {
+fn missing_memory_transport(
+    kv: &WorkerView<'_>,
+    value: &str,
+    effect: &TlsEffect,
+) -> Option<&'static str> {
     let wanted = gpu_memory(kv)?;
     let family = wanted.strip_suffix("_copy")?;
     // What a build with every transport keeps; ROCm and Level Zero are judged by their names.
     let present = effect.main.contains(&wanted)
-        || (ucx_tls::is_allow_list(value) && ucx_tls::names(value).iter().any(|n| *n == wanted || *n == family))
+        || (ucx_tls::is_allow_list(value)
+            && ucx_tls::names(value)
+                .iter()
+                .any(|n| *n == wanted || *n == family))
         || (!ucx_tls::is_allow_list(value) && wanted != "cuda_copy");
     (!present).then_some(wanted)
 }

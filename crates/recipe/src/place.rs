@@ -205,7 +205,11 @@ fn blank(gap: &str, around: Around, line_start: bool, out: &mut String) {
 }
 
 fn push_blank(out: &mut String) {
-    if !out.trim_end().ends_with(BLANK) {
+    // One blank stands for any number of words beside each other.
+    let end = out.trim_end().len();
+    if out.get(..end).is_some_and(|t| t.ends_with(BLANK)) {
+        out.truncate(end);
+    } else {
         out.push(BLANK);
     }
 }

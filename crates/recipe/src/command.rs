@@ -57,16 +57,42 @@ pub(crate) fn read(text: &Text<'_>, container: Node<'_>) -> Run {
             _ => {}
         }
     }
-    let mut reader = Reader {
-        text,
-        run: Run {
-            given: !items.is_empty(),
-            ..Run::default()
-        },
-        assigned: Vec::new(),
-        export_all: false,
-    };
-    reader.argv(&items);
+    read_items(text, &items)
+}
+
+/// Reads the words of a command.
+pub(crate) fn read_items(text: &Text<'_>, items: &[Node<'_>]) -> Run {
+    let mut reader = Reader::new(text);
+    reader.run.given = !items.is_empty();
+    reader.argv(items);
+    reader.finish()
+}
+
+/// Reads the flags of an engine that stand in a variable's value.
+pub(crate) fn read_flags(text: &Text<'_>, node: Node<'_>, content: &str) -> Run {
+    let mut reader = Reader::new(text);
+    for command in shell::split(content) {
+        let words: Vec<Word<'_>> = command
+            .words
+            .into_iter()
+            .map(|w| Word {
+                text: w.text,
+                expands: w.expands,
+                quoted: w.quoted,
+                node,
+                part: Some(w.range),
+            })
+            .collect();
+        reader.flags(&words);
+    }
+    reader.run
+}
+
+/// Reads a scalar as a start script.
+pub(crate) fn read_script(text: &Text<'_>, node: Node<'_>, script: &str) -> Run {
+    let mut reader = Reader::new(text);
+    reader.run.given = true;
+    reader.script(node, 0, script, 0);
     reader.finish()
 }
 
@@ -98,7 +124,16 @@ fn script_index(words: &[&str]) -> Option<usize> {
     flag.map(|(index, _)| index + 1)
 }
 
-impl Reader<'_, '_> {
+impl<'t, 's> Reader<'t, 's> {
+    fn new(text: &'t Text<'s>) -> Self {
+        Self {
+            text,
+            run: Run::default(),
+            assigned: Vec::new(),
+            export_all: false,
+        }
+    }
+
     fn argv(&mut self, items: &[Node<'_>]) {
         let texts: Vec<String> = items.iter().map(|n| n.raw().into_owned()).collect();
         let words: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -154,6 +189,17 @@ impl Reader<'_, '_> {
                 "if" | "for" | "while" | "until" | "case" => conditional += 1,
                 "fi" | "done" | "esac" => conditional = conditional.saturating_sub(1),
                 _ => {}
+            }
+            if let Some(target) = command.writes {
+                self.written(
+                    node,
+                    base,
+                    script,
+                    &target,
+                    command.heredoc,
+                    &words,
+                    nesting,
+                );
             }
             let skip = words
                 .iter()
@@ -237,10 +283,7 @@ impl Reader<'_, '_> {
             "source" | "." => {
                 // A virtual environment's script sets PATH and nothing of ours.
                 if let Some(file) = rest.get(1).filter(|f| !f.text.ends_with("/bin/activate")) {
-                    self.run.hidden.push((
-                        Hidden::Environment,
-                        format!("the start script sources {}", file.text),
-                    ));
+                    self.run.sources.push(file.text.clone());
                 }
                 return;
             }
@@ -321,17 +364,64 @@ impl Reader<'_, '_> {
                 None => {}
             }
         }
-        if (in_script || rest.len() <= 2)
-            && (std::path::Path::new(&first.text)
-                .extension()
-                .is_some_and(|e| e.eq_ignore_ascii_case("sh"))
-                || first.text.starts_with('/')
-                || first.text.starts_with("./"))
-        {
-            self.run.hidden.push((
-                Hidden::Command,
-                format!("the start command runs {}", first.text),
-            ));
+        // `bash /scripts/start.sh`, `/entrypoint.sh`: what it starts is in that file.
+        let shells = [
+            "sh", "bash", "dash", "ash", "zsh", "exec", "nohup", "tini", "env",
+        ];
+        let file = rest.iter().find(|w| {
+            let base = w.text.rsplit('/').next().unwrap_or_default();
+            !w.text.starts_with('-') && !shells.contains(&base)
+        });
+        if let Some(file) = file.filter(|f| f.text.contains('/') || f.text.ends_with(".sh")) {
+            self.run.runs.push(file.text.clone());
+        }
+    }
+
+    /// A command that writes a file: exports in it count where the file is sourced.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what is written and where it stands"
+    )]
+    fn written(
+        &mut self,
+        node: Node<'_>,
+        base: usize,
+        script: &str,
+        target: &str,
+        heredoc: Option<Range<usize>>,
+        words: &[Word<'_>],
+        nesting: u32,
+    ) {
+        if nesting >= MAX_NESTING {
+            return;
+        }
+        let mut inner = Reader::new(self.text);
+        match words.first().map(|w| w.text.as_str()) {
+            Some("cat" | "tee") => {
+                let Some(range) = heredoc else { return };
+                let Some(body) = script.get(range.clone()) else {
+                    return;
+                };
+                inner.script(node, base + range.start, body, nesting + 1);
+            }
+            Some("echo" | "printf") => {
+                for word in words.iter().skip(1).filter(|w| w.text.contains("export ")) {
+                    let at = word
+                        .part
+                        .as_ref()
+                        .map_or(base, |p| p.start + usize::from(word.quoted));
+                    inner.script(node, at, &word.text, nesting + 1);
+                }
+            }
+            _ => return,
+        }
+        let exports = inner.finish().exports;
+        if exports.is_empty() {
+            return;
+        }
+        match self.run.writes.iter_mut().find(|(path, _)| path == target) {
+            Some((_, list)) => list.extend(exports),
+            None => self.run.writes.push((target.to_owned(), exports)),
         }
     }
 
@@ -414,11 +504,9 @@ impl Reader<'_, '_> {
     }
 
     fn finish(mut self) -> Run {
-        if self.run.engine.is_some() {
-            // Programs beside a visible engine (ldconfig, a probe) hide nothing.
-            self.run
-                .hidden
-                .retain(|(h, why)| *h != Hidden::Command || why.contains("more than one place"));
+        if self.run.engine.is_some() || self.run.frontend || self.run.tool {
+            // Programs beside a visible one (ldconfig, a probe) hide nothing.
+            self.run.runs.clear();
         }
         if self.export_all {
             self.run.exports.append(&mut self.assigned);

@@ -1,12 +1,15 @@
 //! ConfigMaps: values that variables refer to, and engine configuration files.
 
+use std::sync::Arc;
+
 use model::Form;
 use yaml::{Kind, Limits, Node};
 
+use crate::command;
 use crate::draft::{ConfigEntry, ConfigMapDraft, FlagDraft};
 use crate::engine;
 use crate::json_keys;
-use crate::place::Text;
+use crate::place::{InScalar, Text};
 
 /// A value longer than this is a script or a data file, not a variable.
 const MAX_VALUE: usize = 16 * 1024;
@@ -44,6 +47,8 @@ pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraf
                 } else {
                     Vec::new()
                 },
+                script: (config.is_none() && is_script(key, content))
+                    .then(|| command::read_script(text, value, content)),
                 is_config: config.is_some(),
                 config: config.unwrap_or_default(),
             });
@@ -55,6 +60,14 @@ pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraf
     }
 }
 
+/// Whether an entry is a shell script that may start an engine or set variables.
+fn is_script(key: &str, content: &str) -> bool {
+    let named = key.ends_with(".sh") || content.starts_with("#!");
+    named
+        && !content.starts_with("#!/usr/bin/env python")
+        && !content.starts_with("#!/usr/bin/python")
+}
+
 /// Keys of an engine's configuration in a scalar's text; `None` where it is not one.
 fn config(text: &Text<'_>, outer: Node<'_>, content: &str) -> Option<Vec<FlagDraft>> {
     if !CONFIG_WORDS.iter().any(|w| content.contains(w)) {
@@ -63,21 +76,21 @@ fn config(text: &Text<'_>, outer: Node<'_>, content: &str) -> Option<Vec<FlagDra
     let stream = yaml::parse(content, &Limits::default());
     let document = stream.documents.first()?;
     let root = document.root();
-    if root.kind() != Kind::Mapping {
+    // A manifest in a ConfigMap is a template for another tool, not an engine's configuration.
+    if root.kind() != Kind::Mapping || root.get("apiVersion").is_some() {
         return None;
     }
-    let mut flags = Vec::new();
-    keys(text, outer, root, &mut flags);
-    Some(flags)
+    let scalar = InScalar { text, node: outer };
+    let inner = Text::inside(Arc::clone(&text.path), content, &scalar);
+    let mut found = Vec::new();
+    flags(&inner, root, Form::EngineConfig, &mut found);
+    Some(found)
 }
 
 /// Known keys of a configuration mapping.
-pub(crate) fn keys(text: &Text<'_>, outer: Node<'_>, root: Node<'_>, flags: &mut Vec<FlagDraft>) {
+pub(crate) fn flags(text: &Text<'_>, root: Node<'_>, form: Form, out: &mut Vec<FlagDraft>) {
     let mut push = |name: String, node: Node<'_>, json: bool| {
-        let span = node.span();
-        let range = span.start as usize..span.end as usize;
-        let located = outer.locate(range.clone());
-        flags.push(FlagDraft {
+        out.push(FlagDraft {
             name,
             value: Some(if node.is_scalar() {
                 node.raw().into_owned()
@@ -85,28 +98,26 @@ pub(crate) fn keys(text: &Text<'_>, outer: Node<'_>, root: Node<'_>, flags: &mut
                 node_as_json(node, 0)
             }),
             expands: false,
-            place: text.within(outer, range, !json),
+            place: text.node(node, !json),
             json: if json {
-                json_keys::places(text, &located)
+                json_keys::places(text, &node.span())
             } else {
                 Vec::new()
             },
-            form: Form::EngineConfig,
+            form,
         });
     };
     for (key, value) in root.entries() {
         let Some(name) = key.text() else { continue };
         if name == "cache_transceiver_config" {
-            if value.is_mapping() {
-                for (key, value) in value.entries() {
-                    if let Some(key) = key.text().filter(|k| {
-                        matches!(
-                            *k,
-                            "backend" | "max_tokens_in_buffer" | "kv_transfer_timeout_ms"
-                        )
-                    }) {
-                        push(format!("cache_transceiver_config.{key}"), value, false);
-                    }
+            for (key, value) in value.entries() {
+                if let Some(key) = key.text().filter(|k| {
+                    matches!(
+                        *k,
+                        "backend" | "max_tokens_in_buffer" | "kv_transfer_timeout_ms"
+                    )
+                }) {
+                    push(format!("cache_transceiver_config.{key}"), value, false);
                 }
             }
             continue;

@@ -9,8 +9,10 @@ use crate::config_map;
 use crate::draft::{FileDraft, ObjectDraft};
 use crate::dynamo;
 use crate::generic;
+use crate::patches;
 use crate::place::Text;
 use crate::pods::Scope;
+use crate::values;
 
 /// Lists inside lists deeper than this are hostile.
 const MAX_LIST_DEPTH: u32 = 8;
@@ -44,6 +46,8 @@ pub fn read(path: &str, source: &str) -> FileDraft {
         compute_domains: Vec::new(),
         claim_templates: Vec::new(),
         problems: Vec::new(),
+        loose_env: Vec::new(),
+        loose_flags: Vec::new(),
     };
     let mut errors = Vec::new();
     yaml::parse_each(source, &Limits::default(), &mut |parsed| match parsed {
@@ -66,7 +70,7 @@ pub fn read(path: &str, source: &str) -> FileDraft {
                     "an alias inside the very node that it refers to",
                 ));
             }
-            object(&text, document.root(), &mut file, 0);
+            manifest(&text, document.root(), &mut file, 0, None);
         }
         // What comes before the error would be judged as if the rest did not exist.
         Parsed::Broken { error, .. } => errors.push(error),
@@ -91,7 +95,14 @@ pub fn read(path: &str, source: &str) -> FileDraft {
     file
 }
 
-fn object(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
+/// Reads one object, or a list of them. `partial` says that it stands inside something that makes it a part.
+pub(crate) fn manifest(
+    text: &Text<'_>,
+    root: Node<'_>,
+    file: &mut FileDraft,
+    depth: u32,
+    partial: Option<Partial>,
+) {
     if root.is_null() {
         return;
     }
@@ -102,13 +113,19 @@ fn object(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
                 .all(|i| i.get("op").is_some() && i.get("path").is_some())
             && root.items().next().is_some()
         {
-            // A JSON6902 patch: it belongs to the kustomization that names it.
+            // A JSON6902 patch: what it patches is in the kustomization that names it.
             file.objects.push(ObjectDraft {
                 kind: "JSON patch".into(),
                 name: String::new(),
                 namespace: None,
                 partial: Some(Partial::Patch),
             });
+            let scope = Scope {
+                kind: "JSON patch".into(),
+                object_index: last_index(file),
+                ..Scope::default()
+            };
+            patches::operations(text, root, None, &scope, file);
             return;
         }
         let (line, column) = text.line_column(root.span().start);
@@ -139,7 +156,7 @@ fn object(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
     {
         if depth < MAX_LIST_DEPTH {
             for item in items.items() {
-                object(text, item, file, depth + 1);
+                manifest(text, item, file, depth + 1, partial);
             }
         }
         return;
@@ -153,11 +170,13 @@ fn object(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
         .get_path(&["metadata", "namespace"])
         .and_then(Node::text)
         .map(str::to_owned);
-    let partial = match kind.as_str() {
+    let partial = partial.or(match kind.as_str() {
         "" => Some(Partial::Data),
         "Kustomization" | "Component" => Some(Partial::Patch),
+        // Merged under services that are elsewhere.
+        "LLMInferenceServiceConfig" => Some(Partial::Patch),
         _ => None,
-    };
+    });
     file.objects.push(ObjectDraft {
         kind: kind.clone(),
         name: name.to_owned(),
@@ -167,21 +186,39 @@ fn object(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
     let scope = Scope {
         object: name.to_owned(),
         kind: kind.clone(),
-        object_index: u32::try_from(file.objects.len() - 1).unwrap_or(u32::MAX),
+        object_index: last_index(file),
         ..Scope::default()
     };
     match kind.as_str() {
         "DynamoGraphDeployment" => dynamo::graph(text, root, &scope, file),
         "DynamoComponentDeployment" => dynamo::component_deployment(text, root, &scope, file),
+        "DynamoGraphDeploymentRequest" => dynamo::request(text, root, file, depth),
         "ConfigMap" => file.config_maps.push(config_map::read(text, root, name)),
         "ComputeDomain" => file.compute_domains.push(compute_domain(text, root, name)),
         "ResourceClaimTemplate" | "ResourceClaim" => {
             file.claim_templates.push(claim_template(root, name));
         }
-        "Kustomization" | "Component" | "" => {}
+        "Kustomization" | "Component" => patches::kustomization(text, root, &scope, file),
+        "ModelBooster" => values::read(text, root, &scope, file),
+        "RoleBasedGroup" => generic::role_based_group(text, root, &scope, file),
+        "" => {
+            let before = file.containers.len();
+            values::read(text, root, &scope, file);
+            if file.containers.len() > before {
+                if let Some(object) = file.objects.last_mut() {
+                    object.partial = Some(Partial::Values);
+                }
+            } else {
+                values::loose(text, root, file);
+            }
+        }
         kind if NO_WORKERS.contains(&kind) => {}
         _ => generic::read(text, root, &scope, file),
     }
+}
+
+fn last_index(file: &FileDraft) -> u32 {
+    u32::try_from(file.objects.len().saturating_sub(1)).unwrap_or(u32::MAX)
 }
 
 fn compute_domain(text: &Text<'_>, root: Node<'_>, name: &str) -> ComputeDomain {

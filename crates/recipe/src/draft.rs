@@ -77,6 +77,12 @@ pub(crate) struct Run {
     pub(crate) assigned: Vec<EnvDraft>,
     /// What is hidden, and by what.
     pub(crate) hidden: Vec<(Hidden, String)>,
+    /// Scripts that are sourced.
+    pub(crate) sources: Vec<String>,
+    /// Scripts and programs that are run and that no rule knows.
+    pub(crate) runs: Vec<String>,
+    /// Files of exports that it writes for others to source.
+    pub(crate) writes: Vec<(String, Vec<EnvDraft>)>,
     /// The engine is started by `mpirun`.
     pub(crate) mpirun: bool,
 }
@@ -124,6 +130,8 @@ pub(crate) struct Draft {
     pub(crate) nodes: u64,
     pub(crate) replicas: Option<u64>,
     pub(crate) mounts: Vec<Mount>,
+    /// Files of exports that the pod's init containers write.
+    pub(crate) written: Vec<(String, Vec<EnvDraft>)>,
     pub(crate) same_host: Option<Located<String>>,
     /// Kubernetes runs it to completion.
     pub(crate) job: bool,
@@ -143,6 +151,8 @@ pub(crate) struct ConfigEntry {
     pub(crate) config: Vec<FlagDraft>,
     /// It parses as an engine's configuration.
     pub(crate) is_config: bool,
+    /// What it runs, where it is a shell script.
+    pub(crate) script: Option<Run>,
 }
 
 /// A ConfigMap.
@@ -163,6 +173,10 @@ pub struct FileDraft {
     pub(crate) compute_domains: Vec<ComputeDomain>,
     pub(crate) claim_templates: Vec<model::ClaimTemplate>,
     pub(crate) problems: Vec<InputProblem>,
+    /// Variables of a document that describes no worker.
+    pub(crate) loose_env: Vec<EnvDraft>,
+    /// Engine settings of a document that describes no worker.
+    pub(crate) loose_flags: Vec<FlagDraft>,
 }
 
 /// One Kubernetes object, or what stands for one.

@@ -4,7 +4,7 @@
 
 use yaml::{Kind, Node};
 
-use crate::draft::FileDraft;
+use crate::draft::{Draft, FileDraft};
 use crate::place::Text;
 use crate::pods::{self, Scope};
 
@@ -72,6 +72,80 @@ pub(crate) fn read<'d>(text: &Text<'_>, root: Node<'d>, scope: &Scope<'d>, file:
         } else if name != "metadata" && !NOT_PODS.contains(&name) {
             walk(text, value, &scope, file, 0);
         }
+    }
+}
+
+/// Reads a RoleBasedGroup: roles refer to templates by name and patch them.
+pub(crate) fn role_based_group<'d>(
+    text: &Text<'_>,
+    root: Node<'d>,
+    scope: &Scope<'d>,
+    file: &mut FileDraft,
+) {
+    let Some(spec) = root.get("spec") else { return };
+    let templates = spec.get("roleTemplates");
+    let Some(roles) = spec.get("roles").filter(|r| r.is_sequence()) else {
+        return read(text, root, scope, file);
+    };
+    for role in roles.items().filter(|r| r.is_mapping()) {
+        let name = role.get("name").and_then(Node::text).unwrap_or_default();
+        let mut scope = scope.clone();
+        scope.component = Some(name.to_owned());
+        scope.names.push(name.to_owned());
+        scope.replicas = role
+            .get("replicas")
+            .and_then(Node::as_i64)
+            .and_then(|n| u64::try_from(n).ok());
+        let before = file.containers.len();
+        let referred = role_template(role).and_then(|(name, patch)| {
+            let template = templates?
+                .items()
+                .find(|t| t.get("name").and_then(Node::text) == Some(name))?;
+            Some((template, patch))
+        });
+        match referred {
+            Some((template, patch)) => {
+                walk(text, template, &scope, file, 1);
+                for draft in file.containers.iter_mut().skip(before) {
+                    draft.name = name.to_owned();
+                    overlay(text, patch, draft);
+                    pods::surroundings(text, &scope, draft);
+                }
+            }
+            None => walk(text, role, &scope, file, 1),
+        }
+    }
+}
+
+/// The template that a role names and its patch, wherever the pattern keeps them.
+fn role_template<'d>(role: Node<'d>) -> Option<(&'d str, Option<Node<'d>>)> {
+    let reference = role
+        .get_path(&["standalonePattern", "templateRef"])
+        .or_else(|| role.get_path(&["leaderWorkerPattern", "templateRef"]))
+        .or_else(|| role.get("templateRef"))?;
+    Some((
+        reference.get("name").and_then(Node::text)?,
+        reference.get("patch"),
+    ))
+}
+
+/// A strategic patch over a template's container of the same name.
+fn overlay(text: &Text<'_>, patch: Option<Node<'_>>, draft: &mut Draft) {
+    let Some(spec) =
+        patch.and_then(|p| p.get("spec").or_else(|| p.get_path(&["template", "spec"])))
+    else {
+        return;
+    };
+    let Some(containers) = spec.get("containers") else {
+        return;
+    };
+    let container = containers
+        .items()
+        .find(|c| c.get("name").and_then(Node::text) == Some(draft.container.as_str()));
+    if let Some(container) = container {
+        pods::container(text, container, draft);
+        pods::pod_spec(text, spec, Some(container), draft);
+        draft.place = text.node(container.get("name").unwrap_or(container), true);
     }
 }
 

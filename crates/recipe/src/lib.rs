@@ -20,11 +20,13 @@ mod expand;
 mod generic;
 mod group;
 mod json_keys;
+mod patches;
 mod place;
 mod pods;
 mod resolve;
 mod resources;
 mod shell;
+mod values;
 
 pub use document::read;
 pub use draft::FileDraft;

@@ -30,10 +30,50 @@ pub(crate) struct Text<'s> {
     /// Start of the line of the last lookup and its number: documents are read from top to bottom, so the next
     /// place is rarely far behind it.
     last: Cell<(usize, u32)>,
+    /// Set where the text is a scalar of another one.
+    outer: Option<&'s dyn Outer>,
 }
 
 /// How far ahead a lookup counts line breaks itself before it asks the index.
 const NEAR: usize = 16 * 1024;
+
+/// Where an inner text is written: a scalar of another text.
+pub(crate) trait Outer {
+    /// The place of a range of the inner text.
+    fn place_inner(&self, mark: &Range<u32>, shown: &[Range<u32>], around: Around) -> Place;
+    /// Line and column of an offset of the inner text, in the outermost text.
+    fn line_column_inner(&self, offset: u32) -> (u32, u32);
+}
+
+/// A scalar whose text is read as a text of its own: a patch, a configuration file, a script.
+pub(crate) struct InScalar<'t, 's, 'd> {
+    pub(crate) text: &'t Text<'s>,
+    pub(crate) node: Node<'d>,
+}
+
+impl InScalar<'_, '_, '_> {
+    fn outer_range(&self, range: &Range<u32>) -> Range<u32> {
+        self.node.locate(range.start as usize..range.end as usize)
+    }
+}
+
+impl Outer for InScalar<'_, '_, '_> {
+    fn place_inner(&self, mark: &Range<u32>, shown: &[Range<u32>], around: Around) -> Place {
+        let shown: Vec<Range<u32>> = shown.iter().map(|r| self.outer_range(r)).collect();
+        // Lines of a literal block are lines of the file; of other scalars only the marked text is known.
+        let around = if self.node.style() == yaml::Style::Literal {
+            around
+        } else {
+            Around::Inside
+        };
+        self.text.place(&self.outer_range(mark), &shown, around)
+    }
+
+    fn line_column_inner(&self, offset: u32) -> (u32, u32) {
+        self.text
+            .line_column(self.outer_range(&(offset..offset)).start)
+    }
+}
 
 /// How much of the line around a mark is structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +91,15 @@ impl<'s> Text<'s> {
             source: text,
             lines: OnceCell::new(),
             last: Cell::new((0, 1)),
+            outer: None,
+        }
+    }
+
+    /// A text inside a scalar; places in it are places of the file.
+    pub(crate) fn inside(path: Arc<str>, source: &'s str, outer: &'s dyn Outer) -> Self {
+        Self {
+            outer: Some(outer),
+            ..Self::new(path, source)
         }
     }
 
@@ -60,6 +109,9 @@ impl<'s> Text<'s> {
 
     /// Line and column of an offset, both from 1.
     pub(crate) fn line_column(&self, offset: u32) -> (u32, u32) {
+        if let Some(outer) = self.outer {
+            return outer.line_column_inner(offset);
+        }
         let (line, start) = self.line_of(offset as usize);
         let column = self
             .source
@@ -96,6 +148,9 @@ impl<'s> Text<'s> {
 
     /// The place of `mark`. `shown` are the byte ranges whose text may be shown.
     pub(crate) fn place(&self, mark: &Range<u32>, shown: &[Range<u32>], around: Around) -> Place {
+        if let Some(outer) = self.outer {
+            return outer.place_inner(mark, shown, around);
+        }
         let (line, column) = self.line_column(mark.start);
         let line_start = self.line_of(mark.start as usize).1;
         let mut start = line_start;
@@ -174,13 +229,6 @@ impl<'s> Text<'s> {
         let span = node.span();
         let shown = if show { vec![span.clone()] } else { Vec::new() };
         self.place(&span, &shown, Around::Yaml)
-    }
-
-    /// The place of a part of a scalar's decoded text.
-    pub(crate) fn within(&self, node: Node<'_>, part: Range<usize>, show: bool) -> Place {
-        let span = node.locate(part);
-        let shown = if show { vec![span.clone()] } else { Vec::new() };
-        self.place(&span, &shown, Around::Inside)
     }
 }
 

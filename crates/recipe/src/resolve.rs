@@ -3,7 +3,7 @@
 use model::{Engine, Form, Hidden, Located, Place, Setting, Value, Worker};
 
 use crate::connector;
-use crate::draft::{ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft};
+use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft};
 use crate::engine;
 use crate::expand::{Expanded, Syntax, Variables};
 
@@ -34,7 +34,9 @@ pub(crate) struct Resolved {
 
 /// Resolves one draft against the ConfigMaps of the same input.
 pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved {
+    let mut draft = draft;
     let mut hidden = draft.run.hidden.clone();
+    scripts(&mut draft, config_maps, &mut hidden);
     let variables_list = variables(&draft, config_maps, &mut hidden);
     let variables = Variables {
         list: &variables_list,
@@ -105,6 +107,73 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         hinted: draft.hinted,
         patch: draft.patch,
     }
+}
+
+/// Scripts that the command runs or sources: out of mounted ConfigMaps and files that the pod itself wrote.
+fn scripts(draft: &mut Draft, config_maps: &[ConfigMapDraft], hidden: &mut Vec<(Hidden, String)>) {
+    for path in std::mem::take(&mut draft.run.sources) {
+        let written = draft
+            .run
+            .writes
+            .iter()
+            .chain(&draft.written)
+            .filter(|(p, _)| *p == path);
+        let exports: Vec<EnvDraft> = written.flat_map(|(_, e)| e.iter().cloned()).collect();
+        if !exports.is_empty() {
+            // What the script exports after the line that sources the file wins, which is rare; what stands
+            // before it is replaced.
+            draft.run.exports.extend(exports);
+        } else if let Some(script) =
+            mounted(draft, &path, config_maps).and_then(|e| e.script.clone())
+        {
+            draft.run.exports.extend(script.exports);
+        } else {
+            hidden.push((
+                Hidden::Environment,
+                format!("the start script sources {path}, which is not in the input"),
+            ));
+        }
+    }
+    for path in std::mem::take(&mut draft.run.runs) {
+        let script = mounted(draft, &path, config_maps).and_then(|e| e.script.clone());
+        match script {
+            Some(script) if draft.run.engine.is_none() => {
+                draft.run.engine = script.engine;
+                draft.run.frontend |= script.frontend;
+                draft.run.tool |= script.tool;
+                draft.run.mpirun |= script.mpirun;
+                draft.run.flags.extend(script.flags);
+                draft.run.exports.extend(script.exports);
+                draft.run.assigned.extend(script.assigned);
+                hidden.extend(script.hidden);
+            }
+            Some(_) => {}
+            None => hidden.push((
+                Hidden::Command,
+                format!("the start command runs {path}, which is not in the input"),
+            )),
+        }
+    }
+    if draft.run.engine.is_some() {
+        hidden
+            .retain(|(h, why)| *h != Hidden::Command || !why.starts_with("the start command runs"));
+    }
+}
+
+/// The ConfigMap entry that is mounted at a path.
+fn mounted<'m>(
+    draft: &Draft,
+    path: &str,
+    config_maps: &'m [ConfigMapDraft],
+) -> Option<&'m ConfigEntry> {
+    let mount = draft
+        .mounts
+        .iter()
+        .filter(|m| path.starts_with(m.path.trim_end_matches('/')))
+        .max_by_key(|m| m.path.len())?;
+    let base = path.rsplit('/').next().unwrap_or_default();
+    let map = config_maps.iter().find(|m| m.name == mount.config_map)?;
+    map.entries.iter().find(|e| e.key == base)
 }
 
 /// All definitions of variables, lowest precedence first: ConfigMaps by `envFrom`, the env lists, the script.

@@ -276,6 +276,17 @@ fn nobody(view: &View<'_>, findings: &mut Findings) {
         );
         return;
     }
+    if view.deployment.partial == Some(model::Partial::Values) {
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                "no fabric in these values; what the chart adds is not in the input",
+            )
+            .workers(workers()),
+        );
+        return;
+    }
     let what = match view.kv.first().and_then(|w| w.path.backend.as_ref()) {
         Some(Backend::Mooncake) => "Mooncake",
         _ => "UCX",

@@ -55,12 +55,12 @@ pub(crate) fn kustomization(
     for mut draft in added {
         draft.object_index = scope.object_index;
         draft.patch = true;
-        match file
-            .containers
-            .iter_mut()
-            .skip(before)
-            .find(|d| d.name == draft.name && d.container == draft.container)
-        {
+        match file.containers.iter_mut().skip(before).find(|d| {
+            d.name == draft.name
+                && (d.container == draft.container
+                    || d.container.is_empty()
+                    || draft.container.is_empty())
+        }) {
             Some(same) => merge(same, draft),
             None => file.containers.push(draft),
         }

@@ -104,7 +104,8 @@ fn walk<'d>(
         .and_then(Node::text)
         .and_then(engine::role_of_mode)
         .is_some();
-    if runs && (own.is_some() || typed || node.get("lmcacheConfig").is_some()) {
+    // The document as a whole is data about workers, not one of them.
+    if depth > 0 && runs && (own.is_some() || typed || node.get("lmcacheConfig").is_some()) {
         container(text, node, scope, outer, file);
         return;
     }

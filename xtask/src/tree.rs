@@ -41,7 +41,7 @@ pub(crate) fn compare(root: &Path, files: &Files) -> Result<Vec<Drift>, String> 
             Ok(there) if there == text.as_bytes() => {}
             Ok(_) => drift.push(Drift::Changed(path.clone())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                drift.push(Drift::Missing(path.clone()))
+                drift.push(Drift::Missing(path.clone()));
             }
             Err(error) => return Err(format!("cannot read {path}: {error}")),
         }

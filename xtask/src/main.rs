@@ -1,6 +1,7 @@
 //! Chores of the repository. `cargo xtask generate-all` writes everything that is derived from the code, and
 //! `cargo xtask generate-all --check` fails where it has drifted.
 
+mod bench;
 mod blocks;
 mod generate;
 mod markdown;
@@ -28,11 +29,26 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Measure speed and memory as ratios to something else in the same run
+    Bench {
+        /// Directory of recipes; the examples, repeated, without it
+        recipes: Option<PathBuf>,
+    },
+    /// Parse all files of a directory and do nothing with them (the other side of a comparison)
+    #[command(hide = true)]
+    BareEvents {
+        /// The directory.
+        directory: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
-    let Task::GenerateAll { check } = Task::parse();
-    match generate_all(&root(), check) {
+    let done = match Task::parse() {
+        Task::GenerateAll { check } => generate_all(&root(), check),
+        Task::Bench { recipes } => bench::run(&root(), recipes).map(|text| shown(&text)),
+        Task::BareEvents { directory } => bench::bare_events(&directory).map(|text| shown(&text)),
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(message) => {
@@ -40,6 +56,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn shown(text: &str) -> bool {
+    say(text.trim_end());
+    true
 }
 
 /// The root of the repository that cargo runs in.

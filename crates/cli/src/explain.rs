@@ -72,7 +72,9 @@ pub fn of_check(check: &Check) -> String {
 
 /// What can be wrong with an input, as Markdown.
 pub fn of_inputs() -> String {
-    let mut out = String::from("# input\n\nEvery input is judged or named with the reason why not; nothing that was given is left out without a word.\n\n## Causes\n");
+    let mut out = String::from(
+        "# input\n\nEvery input is judged or named with the reason why not; nothing that was given is left out without a word.\n\n## Causes\n",
+    );
     for problem in checks::PROBLEMS {
         let _infallible = write!(out, "\n### {}\n\n{}", problem.id, body(problem));
     }

@@ -6,7 +6,7 @@ use model::Form;
 use yaml::{Kind, Limits, Node};
 
 use crate::command;
-use crate::draft::{ConfigEntry, ConfigMapDraft, FlagDraft};
+use crate::draft::{ConfigDetails, ConfigEntry, ConfigMapDraft, FlagDraft};
 use crate::engine;
 use crate::json_keys;
 use crate::place::{InScalar, Text};
@@ -32,7 +32,6 @@ pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraf
             let (Some(key), Some(content)) = (key.text(), value.text()) else {
                 continue;
             };
-            let config = config(text, value, content);
             let short = content.len() <= MAX_VALUE;
             entries.push(ConfigEntry {
                 key: key.to_owned(),
@@ -41,23 +40,43 @@ pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraf
                 } else {
                     String::new()
                 },
-                place: text.node(value, crate::allow::is_shown(key)),
-                json: if short {
-                    json_keys::places(text, &value.span())
-                } else {
-                    Vec::new()
-                },
-                script: (config.is_none() && is_script(key, content))
-                    .then(|| command::read_script(text, value, content)),
-                is_config: config.is_some(),
-                config: config.unwrap_or_default(),
+                position: text.line_column(value.span().start),
+                details: details(text, key, value, content, short).map(Box::new),
             });
         }
     }
     ConfigMapDraft {
         name: name.to_owned(),
+        file: Arc::clone(&text.path),
         entries,
     }
+}
+
+fn details(
+    text: &Text<'_>,
+    key: &str,
+    value: Node<'_>,
+    content: &str,
+    short: bool,
+) -> Option<ConfigDetails> {
+    let shown = crate::allow::is_shown(key);
+    let config = config(text, value, content);
+    let script = (config.is_none() && is_script(key, content))
+        .then(|| command::read_script(text, value, content));
+    let json = if short && content.contains('{') {
+        json_keys::places(text, &value.span())
+    } else {
+        Vec::new()
+    };
+    if !shown && config.is_none() && script.is_none() && json.is_empty() {
+        return None;
+    }
+    Some(ConfigDetails {
+        place: text.node(value, shown),
+        json,
+        config,
+        script,
+    })
 }
 
 /// Whether an entry is a shell script that may start an engine or set variables.

@@ -177,12 +177,18 @@ pub(crate) fn manifest(
         "LLMInferenceServiceConfig" => Some(Partial::Patch),
         _ => None,
     });
-    file.objects.push(ObjectDraft {
-        kind: kind.clone(),
-        name: name.to_owned(),
-        namespace,
-        partial,
-    });
+    // One object without workers stands for all of them: a file can hold a million.
+    let bare = matches!(kind.as_str(), "ConfigMap" | "ComputeDomain")
+        || kind.starts_with("ResourceClaim")
+        || NO_WORKERS.contains(&kind.as_str());
+    if !bare || file.objects.is_empty() {
+        file.objects.push(ObjectDraft {
+            kind: kind.clone(),
+            name: name.to_owned(),
+            namespace,
+            partial,
+        });
+    }
     let scope = Scope {
         object: name.to_owned(),
         kind: kind.clone(),

@@ -145,20 +145,53 @@ pub(crate) struct ConfigEntry {
     pub(crate) key: String,
     /// The text, where it is short enough to be a setting.
     pub(crate) value: String,
+    /// Line and column of the value.
+    pub(crate) position: (u32, u32),
+    /// What only entries that can matter have: most ConfigMaps hold data of other programs.
+    pub(crate) details: Option<Box<ConfigDetails>>,
+}
+
+/// What an entry that can decide something holds.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfigDetails {
     pub(crate) place: Place,
     pub(crate) json: Vec<(&'static str, Place)>,
-    /// Keys of an engine's configuration file.
-    pub(crate) config: Vec<FlagDraft>,
-    /// It parses as an engine's configuration.
-    pub(crate) is_config: bool,
+    /// Keys of an engine's configuration file, where it is one.
+    pub(crate) config: Option<Vec<FlagDraft>>,
     /// What it runs, where it is a shell script.
     pub(crate) script: Option<Run>,
+}
+
+impl ConfigEntry {
+    /// The place of the value, blanked where nothing vouches for it.
+    pub(crate) fn place(&self, file: &Arc<str>) -> Place {
+        if let Some(details) = &self.details {
+            return details.place.clone();
+        }
+        let text = format!("{}: \u{2026}", self.key);
+        let mark = u32::try_from(self.key.len()).unwrap_or(0) + 2;
+        Place {
+            file: Arc::clone(file),
+            line: self.position.0,
+            column: self.position.1,
+            text: text.into(),
+            mark: (mark, mark + 3),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Vec<(&'static str, Place)> {
+        self.details
+            .as_ref()
+            .map(|d| d.json.clone())
+            .unwrap_or_default()
+    }
 }
 
 /// A ConfigMap.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigMapDraft {
     pub(crate) name: String,
+    pub(crate) file: Arc<str>,
     pub(crate) entries: Vec<ConfigEntry>,
 }
 

@@ -3,7 +3,7 @@
 use model::{Engine, Form, Hidden, Located, Place, Setting, Value, Worker};
 
 use crate::connector;
-use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft};
+use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft, Run};
 use crate::engine;
 use crate::expand::{Expanded, Syntax, Variables};
 
@@ -123,9 +123,7 @@ fn scripts(draft: &mut Draft, config_maps: &[ConfigMapDraft], hidden: &mut Vec<(
             // What the script exports after the line that sources the file wins, which is rare; what stands
             // before it is replaced.
             draft.run.exports.extend(exports);
-        } else if let Some(script) =
-            mounted(draft, &path, config_maps).and_then(|e| e.script.clone())
-        {
+        } else if let Some(script) = mounted(draft, &path, config_maps).and_then(script_of) {
             draft.run.exports.extend(script.exports);
         } else {
             hidden.push((
@@ -135,7 +133,7 @@ fn scripts(draft: &mut Draft, config_maps: &[ConfigMapDraft], hidden: &mut Vec<(
         }
     }
     for path in std::mem::take(&mut draft.run.runs) {
-        let script = mounted(draft, &path, config_maps).and_then(|e| e.script.clone());
+        let script = mounted(draft, &path, config_maps).and_then(script_of);
         match script {
             Some(script) if draft.run.engine.is_none() => {
                 draft.run.engine = script.engine;
@@ -158,6 +156,10 @@ fn scripts(draft: &mut Draft, config_maps: &[ConfigMapDraft], hidden: &mut Vec<(
         hidden
             .retain(|(h, why)| *h != Hidden::Command || !why.starts_with("the start command runs"));
     }
+}
+
+fn script_of(entry: &ConfigEntry) -> Option<Run> {
+    entry.details.as_ref()?.script.clone()
 }
 
 /// The ConfigMap entry that is mounted at a path.
@@ -199,8 +201,8 @@ fn variables(
                 name: entry.key.clone(),
                 value: EnvValue::Literal(entry.value.clone()),
                 form: Form::ConfigMap,
-                place: entry.place.clone(),
-                json: entry.json.clone(),
+                place: entry.place(&map.file),
+                json: entry.json(),
             });
         }
     }
@@ -210,10 +212,10 @@ fn variables(
             let entry = config_maps
                 .iter()
                 .find(|m| m.name == *map)
-                .and_then(|m| m.entries.iter().find(|e| e.key == *key));
-            if let Some(entry) = entry {
-                env.place = entry.place.clone();
-                env.json.clone_from(&entry.json);
+                .and_then(|m| Some((m, m.entries.iter().find(|e| e.key == *key)?)));
+            if let Some((map, entry)) = entry {
+                env.place = entry.place(&map.file);
+                env.json = entry.json();
                 env.value = EnvValue::Literal(entry.value.clone());
                 env.form = Form::ConfigMap;
             } else {
@@ -340,17 +342,17 @@ fn config_files(
                     })
             });
         match entry {
-            Some(entry) if entry.is_config => {
+            Some(entry) => {
                 let given: Vec<&str> = flags.iter().map(|f| f.name.as_str()).collect();
+                let config = entry.details.as_ref().and_then(|d| d.config.as_ref());
                 found.extend(
-                    entry
-                        .config
-                        .iter()
+                    config
+                        .into_iter()
+                        .flatten()
                         .filter(|f| !given.contains(&f.name.as_str()))
                         .cloned(),
                 );
             }
-            Some(_) => {}
             None => hidden.push((
                 Hidden::EngineConfig,
                 format!("engine configuration {path} is not in the input"),

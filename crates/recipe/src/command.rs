@@ -1,6 +1,8 @@
 //! What a container's `command` and `args` run: the engine, its flags, and the variables set on the way.
 
+use std::cell::RefCell;
 use std::ops::Range;
+use std::rc::Rc;
 
 use model::{Form, Hidden, Place};
 use yaml::Node;
@@ -9,6 +11,7 @@ use crate::draft::{EnvDraft, EnvValue, FlagDraft, Run};
 use crate::engine::{self, Program};
 use crate::json_keys;
 use crate::place::{Around, Text};
+use crate::scalar_map::ScalarMap;
 use crate::shell;
 
 /// Nested `sh -c` deeper than this is not a start command.
@@ -24,10 +27,30 @@ struct Word<'d> {
     part: Option<Range<usize>>,
 }
 
-impl Word<'_> {
-    fn span(&self) -> Range<u32> {
+/// Look-ups go from word to word of the same scalar.
+#[derive(Default)]
+struct Maps<'d> {
+    last: RefCell<Option<(u32, Rc<ScalarMap<'d>>)>>,
+}
+
+impl<'d> Maps<'d> {
+    fn of(&self, node: Node<'d>) -> Rc<ScalarMap<'d>> {
+        let mut last = self.last.borrow_mut();
+        match &*last {
+            Some((id, map)) if *id == node.id() => Rc::clone(map),
+            _ => {
+                let map = Rc::new(ScalarMap::new(node));
+                *last = Some((node.id(), Rc::clone(&map)));
+                map
+            }
+        }
+    }
+}
+
+impl<'d> Word<'d> {
+    fn span(&self, maps: &Maps<'d>) -> Range<u32> {
         match &self.part {
-            Some(part) => self.node.locate(part.clone()),
+            Some(part) => maps.of(self.node).locate(part.clone()),
             None => self.node.span(),
         }
     }
@@ -40,8 +63,8 @@ impl Word<'_> {
         }
     }
 
-    fn place(&self, text: &Text<'_>, show: bool) -> Place {
-        let span = self.span();
+    fn place(&self, text: &Text<'_>, maps: &Maps<'d>, show: bool) -> Place {
+        let span = self.span(maps);
         let shown = if show { vec![span.clone()] } else { Vec::new() };
         text.place(&span, &shown, self.around())
     }
@@ -96,8 +119,9 @@ pub(crate) fn read_script(text: &Text<'_>, node: Node<'_>, script: &str) -> Run 
     reader.finish()
 }
 
-struct Reader<'t, 's> {
+struct Reader<'t, 's, 'd> {
     text: &'t Text<'s>,
+    maps: Rc<Maps<'d>>,
     run: Run,
     /// Assignments that are not exported (yet).
     assigned: Vec<EnvDraft>,
@@ -124,17 +148,18 @@ fn script_index(words: &[&str]) -> Option<usize> {
     flag.map(|(index, _)| index + 1)
 }
 
-impl<'t, 's> Reader<'t, 's> {
+impl<'t, 's, 'd> Reader<'t, 's, 'd> {
     fn new(text: &'t Text<'s>) -> Self {
         Self {
             text,
+            maps: Rc::default(),
             run: Run::default(),
             assigned: Vec::new(),
             export_all: false,
         }
     }
 
-    fn argv(&mut self, items: &[Node<'_>]) {
+    fn argv(&mut self, items: &[Node<'d>]) {
         let texts: Vec<String> = items.iter().map(|n| n.raw().into_owned()).collect();
         let words: Vec<&str> = texts.iter().map(String::as_str).collect();
         if let Some(index) = script_index(&words) {
@@ -143,7 +168,7 @@ impl<'t, 's> Reader<'t, 's> {
             }
             return;
         }
-        let words: Vec<Word<'_>> = items
+        let words: Vec<Word<'d>> = items
             .iter()
             .zip(&texts)
             .map(|(node, t)| Word {
@@ -170,10 +195,10 @@ impl<'t, 's> Reader<'t, 's> {
         }
     }
 
-    fn script(&mut self, node: Node<'_>, base: usize, script: &str, nesting: u32) {
+    fn script(&mut self, node: Node<'d>, base: usize, script: &str, nesting: u32) {
         let mut conditional = 0_u32;
         for command in shell::split(script) {
-            let words: Vec<Word<'_>> = command
+            let words: Vec<Word<'d>> = command
                 .words
                 .into_iter()
                 .map(|w| Word {
@@ -230,7 +255,7 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     /// One simple command.
-    fn command(&mut self, words: &[Word<'_>], conditional: bool, nesting: u32) {
+    fn command(&mut self, words: &[Word<'d>], conditional: bool, nesting: u32) {
         let in_script = words.first().is_some_and(|w| w.part.is_some());
         let leading = if in_script {
             words
@@ -258,7 +283,8 @@ impl<'t, 's> Reader<'t, 's> {
             }
             "unset" => {
                 for word in rest.iter().skip(1).filter(|w| !w.text.starts_with('-')) {
-                    let place = word.place(self.text, crate::allow::is_shown(&word.text));
+                    let place =
+                        word.place(self.text, &self.maps, crate::allow::is_shown(&word.text));
                     self.run.exports.push(EnvDraft {
                         name: word.text.clone(),
                         value: if conditional {
@@ -372,7 +398,7 @@ impl<'t, 's> Reader<'t, 's> {
             let base = w.text.rsplit('/').next().unwrap_or_default();
             !w.text.starts_with('-') && !shells.contains(&base)
         });
-        if let Some(file) = file.filter(|f| f.text.contains('/') || f.text.ends_with(".sh")) {
+        if let Some(file) = file.filter(|f| f.text.contains('/') || is_script_name(&f.text)) {
             self.run.runs.push(file.text.clone());
         }
     }
@@ -384,18 +410,19 @@ impl<'t, 's> Reader<'t, 's> {
     )]
     fn written(
         &mut self,
-        node: Node<'_>,
+        node: Node<'d>,
         base: usize,
         script: &str,
         target: &str,
         heredoc: Option<Range<usize>>,
-        words: &[Word<'_>],
+        words: &[Word<'d>],
         nesting: u32,
     ) {
         if nesting >= MAX_NESTING {
             return;
         }
         let mut inner = Reader::new(self.text);
+        inner.maps = Rc::clone(&self.maps);
         match words.first().map(|w| w.text.as_str()) {
             Some("cat" | "tee") => {
                 let Some(range) = heredoc else { return };
@@ -425,7 +452,7 @@ impl<'t, 's> Reader<'t, 's> {
         }
     }
 
-    fn export(&mut self, word: &Word<'_>, conditional: bool) {
+    fn export(&mut self, word: &Word<'d>, conditional: bool) {
         if let Some(env) = self.variable(word, Form::ShellExport, conditional) {
             self.run.exports.push(env);
         } else if let Some(at) = self.assigned.iter().rposition(|a| a.name == word.text) {
@@ -434,7 +461,7 @@ impl<'t, 's> Reader<'t, 's> {
         }
     }
 
-    fn variable(&self, word: &Word<'_>, form: Form, conditional: bool) -> Option<EnvDraft> {
+    fn variable(&self, word: &Word<'d>, form: Form, conditional: bool) -> Option<EnvDraft> {
         let (name, value) = shell::assignment(&word.text)?;
         let show = crate::allow::is_shown(name);
         let value = if conditional {
@@ -444,18 +471,22 @@ impl<'t, 's> Reader<'t, 's> {
         } else {
             EnvValue::Literal(value.to_owned())
         };
-        let json = json_keys::places(self.text, &word.span());
+        let json = if word.text.contains('{') {
+            json_keys::places(self.text, &word.span(&self.maps))
+        } else {
+            Vec::new()
+        };
         Some(EnvDraft {
             name: name.to_owned(),
             value,
             form,
-            place: word.place(self.text, show),
+            place: word.place(self.text, &self.maps, show),
             json,
         })
     }
 
     /// Flags of an engine among the words behind it.
-    fn flags(&mut self, words: &[Word<'_>]) {
+    fn flags(&mut self, words: &[Word<'d>]) {
         let mut index = 0;
         while let Some(word) = words.get(index) {
             index += 1;
@@ -488,7 +519,7 @@ impl<'t, 's> Reader<'t, 's> {
             }
             let is_json = value.as_deref().is_some_and(|v| v.contains('{'));
             let json = if is_json {
-                json_keys::places(self.text, &at.span())
+                json_keys::places(self.text, &at.span(&self.maps))
             } else {
                 Vec::new()
             };
@@ -496,7 +527,7 @@ impl<'t, 's> Reader<'t, 's> {
                 name,
                 value,
                 expands: at.expands,
-                place: at.place(self.text, !is_json),
+                place: at.place(self.text, &self.maps, !is_json),
                 json,
                 form: Form::Flag,
             });
@@ -523,6 +554,12 @@ impl<'t, 's> Reader<'t, 's> {
         }
         self.run
     }
+}
+
+/// Whether a name is a shell script's.
+pub(crate) fn is_script_name(name: &str) -> bool {
+    name.rsplit_once('.')
+        .is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("sh"))
 }
 
 /// Whether a word starts a flag rather than being a value: a negative number is a value.

@@ -81,7 +81,7 @@ fn details(
 
 /// Whether an entry is a shell script that may start an engine or set variables.
 fn is_script(key: &str, content: &str) -> bool {
-    let named = key.ends_with(".sh") || content.starts_with("#!");
+    let named = command::is_script_name(key) || content.starts_with("#!");
     named
         && !content.starts_with("#!/usr/bin/env python")
         && !content.starts_with("#!/usr/bin/python")
@@ -99,7 +99,7 @@ fn config(text: &Text<'_>, outer: Node<'_>, content: &str) -> Option<Vec<FlagDra
     if root.kind() != Kind::Mapping || root.get("apiVersion").is_some() {
         return None;
     }
-    let scalar = InScalar { text, node: outer };
+    let scalar = InScalar::new(text, outer);
     let inner = Text::inside(Arc::clone(&text.path), content, &scalar);
     let mut found = Vec::new();
     flags(&inner, root, Form::EngineConfig, &mut found);

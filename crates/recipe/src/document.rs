@@ -172,9 +172,8 @@ pub(crate) fn manifest(
         .map(str::to_owned);
     let partial = partial.or(match kind.as_str() {
         "" => Some(Partial::Data),
-        "Kustomization" | "Component" => Some(Partial::Patch),
-        // Merged under services that are elsewhere.
-        "LLMInferenceServiceConfig" => Some(Partial::Patch),
+        // The last is merged under services that are elsewhere.
+        "Kustomization" | "Component" | "LLMInferenceServiceConfig" => Some(Partial::Patch),
         _ => None,
     });
     // One object without workers stands for all of them: a file can hold a million.

@@ -107,7 +107,7 @@ pub(crate) fn role_based_group<'d>(
             Some((template, patch)) => {
                 walk(text, template, &scope, file, 1);
                 for draft in file.containers.iter_mut().skip(before) {
-                    draft.name = name.to_owned();
+                    name.clone_into(&mut draft.name);
                     overlay(text, patch, draft);
                     pods::surroundings(text, &scope, draft);
                 }
@@ -118,7 +118,7 @@ pub(crate) fn role_based_group<'d>(
 }
 
 /// The template that a role names and its patch, wherever the pattern keeps them.
-fn role_template<'d>(role: Node<'d>) -> Option<(&'d str, Option<Node<'d>>)> {
+fn role_template(role: Node<'_>) -> Option<(&str, Option<Node<'_>>)> {
     let reference = role
         .get_path(&["standalonePattern", "templateRef"])
         .or_else(|| role.get_path(&["leaderWorkerPattern", "templateRef"]))

@@ -25,6 +25,7 @@ mod place;
 mod pods;
 mod resolve;
 mod resources;
+mod scalar_map;
 mod shell;
 mod values;
 

@@ -76,7 +76,7 @@ fn inline(
     file: &mut FileDraft,
 ) {
     let Some(source) = patch.text() else { return };
-    let outer = InScalar { text, node: patch };
+    let outer = InScalar::new(text, patch);
     let inner = Text::inside(Arc::clone(&text.path), source, &outer);
     let stream = yaml::parse(source, &Limits::default());
     for error in stream.errors {

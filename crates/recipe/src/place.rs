@@ -11,6 +11,8 @@ use std::sync::Arc;
 use model::Place;
 use yaml::{LineIndex, Node};
 
+use crate::scalar_map::ScalarMap;
+
 /// What stands in for text that is not shown.
 pub(crate) const BLANK: char = '…';
 
@@ -47,13 +49,20 @@ pub(crate) trait Outer {
 
 /// A scalar whose text is read as a text of its own: a patch, a configuration file, a script.
 pub(crate) struct InScalar<'t, 's, 'd> {
-    pub(crate) text: &'t Text<'s>,
-    pub(crate) node: Node<'d>,
+    text: &'t Text<'s>,
+    map: ScalarMap<'d>,
 }
 
-impl InScalar<'_, '_, '_> {
+impl<'t, 's, 'd> InScalar<'t, 's, 'd> {
+    pub(crate) fn new(text: &'t Text<'s>, node: Node<'d>) -> Self {
+        Self {
+            text,
+            map: ScalarMap::new(node),
+        }
+    }
+
     fn outer_range(&self, range: &Range<u32>) -> Range<u32> {
-        self.node.locate(range.start as usize..range.end as usize)
+        self.map.locate(range.start as usize..range.end as usize)
     }
 }
 
@@ -61,7 +70,7 @@ impl Outer for InScalar<'_, '_, '_> {
     fn place_inner(&self, mark: &Range<u32>, shown: &[Range<u32>], around: Around) -> Place {
         let shown: Vec<Range<u32>> = shown.iter().map(|r| self.outer_range(r)).collect();
         // Lines of a literal block are lines of the file; of other scalars only the marked text is known.
-        let around = if self.node.style() == yaml::Style::Literal {
+        let around = if self.map.node().style() == yaml::Style::Literal {
             around
         } else {
             Around::Inside
@@ -137,6 +146,11 @@ impl<'s> Text<'s> {
                 .get(known..start)
                 .map_or(0, |b| b.split(|c| *c == b'\n').count() - 1);
             number.saturating_add(u32::try_from(breaks).unwrap_or(u32::MAX))
+        } else if start < known && known - start <= NEAR {
+            let breaks = bytes
+                .get(start..known)
+                .map_or(0, |b| b.split(|c| *c == b'\n').count() - 1);
+            number.saturating_sub(u32::try_from(breaks).unwrap_or(0))
         } else {
             self.lines()
                 .line_column(u32::try_from(start).unwrap_or(u32::MAX))

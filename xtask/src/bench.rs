@@ -3,6 +3,7 @@
 //! Whole processes are timed, alternating, so that what else the machine does hits both sides. The figures depend
 //! on the machine; the ratios hardly do.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -188,10 +189,11 @@ pub(crate) fn run(root: &Path, recipes: Option<PathBuf>) -> Result<String, Strin
             || "memory not measured".to_owned(),
             |k| format!("peak memory {} MiB", k / 1024),
         );
-        out.push_str(&format!(
-            "  {megabytes:>3} MiB: {time:9.1} ms, {:.2} times the first per MiB, {memory}\n",
-            per_megabyte / base
-        ));
+        let ratio = per_megabyte / base;
+        let _infallible = writeln!(
+            out,
+            "  {megabytes:>3} MiB: {time:9.1} ms, {ratio:.2} times the first per MiB, {memory}"
+        );
     }
     out.push_str("  promised: linear, and at most 10 times the file plus 20 MB\n");
     let _left_behind = fs::remove_dir_all(&scratch);

@@ -25,7 +25,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code());
-            let _closed_terminal = error.print();
+            refuse(&error);
             return ExitCode::from(code);
         }
     };
@@ -39,7 +39,28 @@ pub fn main() -> ExitCode {
 }
 
 fn complain(message: &str) {
-    let _closed_terminal = writeln!(io::stderr(), "check-interconnect: {message}");
+    let _closed_terminal = writeln!(
+        io::stderr(),
+        "check-interconnect: {}",
+        report::visible(message)
+    );
+}
+
+/// What clap says, which repeats what was typed.
+fn refuse(error: &clap::Error) {
+    let text = error.render().to_string();
+    let visible: String = text
+        .split_inclusive('\n')
+        .map(|line| {
+            line.strip_suffix('\n')
+                .map_or_else(|| report::visible(line), |l| report::visible(l) + "\n")
+        })
+        .collect();
+    let _closed_terminal = if error.use_stderr() && visible != text {
+        io::stderr().write_all(visible.as_bytes())
+    } else {
+        error.print()
+    };
 }
 
 fn run(cli: Cli) -> Result<ExitCode, String> {
@@ -86,9 +107,10 @@ fn print(text: &str) -> Result<ExitCode, String> {
         .write_all(text.as_bytes())
         .and_then(|()| io::stdout().flush())
     {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("cannot write to standard output: {error}"))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!(
+            "cannot write to standard output: {}",
+            sources::reason(&error)
+        )),
         _ => Ok(ExitCode::SUCCESS),
     }
 }

@@ -1,6 +1,7 @@
 //! Reads what `env` is given: files, directories, standard input. Whatever cannot be read becomes a problem of
 //! its own and never stops the others.
 
+use std::collections::HashSet;
 use std::fs::{self, File, FileType};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -36,6 +37,7 @@ pub(crate) fn read(paths: &[PathBuf]) -> Facts {
     for path in paths {
         plan(path, &mut work);
     }
+    once(&mut work);
     let mut drafts = Vec::new();
     let mut problems = Vec::new();
     for read in read_all(&work) {
@@ -51,6 +53,25 @@ pub(crate) fn read(paths: &[PathBuf]) -> Facts {
     let mut facts = recipe::assemble(drafts);
     facts.inputs.extend(problems);
     facts
+}
+
+/// A file that is named twice, itself and by its directory perhaps, is one recipe and not two. Links to it keep
+/// their own names: what stands beside a file can belong to it.
+fn once(work: &mut Vec<Work>) {
+    let mut seen = HashSet::new();
+    work.retain(|item| match item {
+        Work::Stdin => seen.insert(PathBuf::from("-")),
+        Work::File(path) if is_open_pipe(path) => true,
+        Work::File(path) => {
+            let directory = path
+                .parent()
+                .filter(|d| !d.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
+            let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+            seen.insert(directory.join(path.file_name().unwrap_or_default()))
+        }
+        Work::Problem(..) => true,
+    });
 }
 
 fn shown(path: &Path) -> Arc<str> {
@@ -157,7 +178,7 @@ fn unreachable_path(path: &Path, error: &io::Error) -> InputProblem {
 }
 
 /// The system's words without Rust's "(os error N)".
-fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split_once(" (os error")
         .map_or(text.clone(), |(head, _)| head.to_owned())

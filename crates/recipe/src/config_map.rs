@@ -109,13 +109,15 @@ fn config(text: &Text<'_>, outer: Node<'_>, content: &str) -> Option<Vec<FlagDra
 /// Known keys of a configuration mapping.
 pub(crate) fn flags(text: &Text<'_>, root: Node<'_>, form: Form, out: &mut Vec<FlagDraft>) {
     let mut push = |name: String, node: Node<'_>, json: bool| {
+        let mut value = String::new();
+        if node.is_scalar() {
+            value.push_str(&node.raw());
+        } else {
+            node_as_json(node, 0, &mut value);
+        }
         out.push(FlagDraft {
             name,
-            value: Some(if node.is_scalar() {
-                node.raw().into_owned()
-            } else {
-                node_as_json(node, 0)
-            }),
+            value: Some(value),
             expands: false,
             place: text.node(node, !json),
             json: if json {
@@ -151,29 +153,36 @@ pub(crate) fn flags(text: &Text<'_>, root: Node<'_>, form: Form, out: &mut Vec<F
 }
 
 /// A small mapping as JSON, so that a structured value reads like the flag's.
-fn node_as_json(node: Node<'_>, depth: u32) -> String {
-    if depth > 8 {
-        return "null".to_owned();
+fn node_as_json(node: Node<'_>, depth: u32, out: &mut String) {
+    // Aliases of aliases multiply; what is longer than a setting is none.
+    if depth > 8 || out.len() > MAX_VALUE {
+        out.push_str("null");
+        return;
     }
     match node.kind() {
         Kind::Mapping => {
-            let inner: Vec<String> = node
-                .entries()
-                .map(|(k, v)| {
-                    format!(
-                        "{}:{}",
-                        serde_json::Value::from(k.raw().into_owned()),
-                        node_as_json(v, depth + 1)
-                    )
-                })
-                .collect();
-            format!("{{{}}}", inner.join(","))
+            out.push('{');
+            for (index, (key, value)) in node.entries().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push_str(&serde_json::Value::from(key.raw().into_owned()).to_string());
+                out.push(':');
+                node_as_json(value, depth + 1, out);
+            }
+            out.push('}');
         }
         Kind::Sequence => {
-            let inner: Vec<String> = node.items().map(|v| node_as_json(v, depth + 1)).collect();
-            format!("[{}]", inner.join(","))
+            out.push('[');
+            for (index, value) in node.items().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                node_as_json(value, depth + 1, out);
+            }
+            out.push(']');
         }
-        Kind::Scalar => serde_json::Value::from(node.raw().into_owned()).to_string(),
-        Kind::Null => "null".to_owned(),
+        Kind::Scalar => out.push_str(&serde_json::Value::from(node.raw().into_owned()).to_string()),
+        Kind::Null => out.push_str("null"),
     }
 }

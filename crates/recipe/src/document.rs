@@ -17,6 +17,12 @@ use crate::values;
 /// Lists inside lists deeper than this are hostile.
 const MAX_LIST_DEPTH: u32 = 8;
 
+/// What aliases may add to a document before they are a bomb.
+const ALIASED_BYTES: u64 = 1024 * 1024;
+
+/// What an object costs at least.
+const OBJECT_BYTES: u32 = 64;
+
 /// Kinds that never hold a worker, whatever is inside.
 const NO_WORKERS: [&str; 12] = [
     "Secret",
@@ -48,6 +54,7 @@ pub fn read(path: &str, source: &str) -> FileDraft {
         problems: Vec::new(),
         loose_env: Vec::new(),
         loose_flags: Vec::new(),
+        budget: 0,
     };
     let mut errors = Vec::new();
     yaml::parse_each(source, &Limits::default(), &mut |parsed| match parsed {
@@ -70,7 +77,15 @@ pub fn read(path: &str, source: &str) -> FileDraft {
                     "an alias inside the very node that it refers to",
                 ));
             }
+            // Without aliases a document never costs more than a few times its nodes and its text.
+            let size = u64::try_from(document.node_count())
+                .unwrap_or(u64::MAX)
+                .saturating_add(document.range().len() as u64);
+            file.budget = size.saturating_mul(16).saturating_add(ALIASED_BYTES);
             manifest(&text, document.root(), &mut file, 0, None);
+            if file.budget == 0 {
+                file.problems.push(too_many_aliases(&text, document.root()));
+            }
         }
         // What comes before the error would be judged as if the rest did not exist.
         Parsed::Broken { error, .. } => errors.push(error),
@@ -83,10 +98,15 @@ pub fn read(path: &str, source: &str) -> FileDraft {
             break;
         }
     }
-    if file.documents == 0 && file.problems.is_empty() {
+    if file.objects.is_empty() && file.problems.is_empty() {
+        let got = if file.documents == 0 {
+            "document"
+        } else {
+            "manifest"
+        };
         file.problems.push(InputProblem {
             cause: "input-empty",
-            detail: "no document in it; a Kubernetes manifest was expected".into(),
+            detail: format!("no {got} in it; a Kubernetes manifest was expected"),
             fix: "give a manifest".into(),
             position: None,
             outcome: Outcome::Empty,
@@ -103,7 +123,7 @@ pub(crate) fn manifest(
     depth: u32,
     partial: Option<Partial>,
 ) {
-    if root.is_null() {
+    if root.is_null() || !file.spend(OBJECT_BYTES) {
         return;
     }
     if !root.is_mapping() {
@@ -283,6 +303,21 @@ fn alias_problem(text: &Text<'_>, span: &std::ops::Range<u32>, what: &str) -> In
         cause: "input-broken-alias",
         detail: format!("line {} has {what}", position.0),
         fix: "define the anchor first (&name), or write the value out".into(),
+        position: Some(position),
+        outcome: Outcome::Broken,
+    }
+}
+
+fn too_many_aliases(text: &Text<'_>, root: Node<'_>) -> InputProblem {
+    let position = text.line_column(root.span().start);
+    InputProblem {
+        cause: "input-broken-alias",
+        detail: format!(
+            "the aliases of the document at line {} multiply to more than a manifest can hold; what lies beyond was not looked at",
+            position.0
+        ),
+        fix: "write out what is needed; aliases to lists of aliases are no way to write a manifest"
+            .into(),
         position: Some(position),
         outcome: Outcome::Broken,
     }

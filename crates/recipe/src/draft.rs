@@ -210,6 +210,18 @@ pub struct FileDraft {
     pub(crate) loose_env: Vec<EnvDraft>,
     /// Engine settings of a document that describes no worker.
     pub(crate) loose_flags: Vec<FlagDraft>,
+    /// Bytes that may still be looked at in the document being read. Every part counts as often as aliases
+    /// lead to it, so that aliases of aliases end early.
+    pub(crate) budget: u64,
+}
+
+impl FileDraft {
+    /// Takes the cost of a part from the budget; false once there is nothing left, or too little.
+    pub(crate) fn spend(&mut self, cost: u32) -> bool {
+        let left = self.budget.checked_sub(u64::from(cost).max(1));
+        self.budget = left.unwrap_or(0);
+        left.is_some()
+    }
 }
 
 /// One Kubernetes object, or what stands for one.

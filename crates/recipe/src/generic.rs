@@ -11,6 +11,9 @@ use crate::pods::{self, Scope};
 /// Templates nest far less deep than this.
 const MAX_DEPTH: u32 = 40;
 
+/// What a pod template costs at least, however short it is.
+const TEMPLATE_BYTES: u32 = 1024;
+
 /// Mapping keys that lead away from the pods that run.
 const NOT_PODS: [&str; 4] = [
     "status",
@@ -150,7 +153,7 @@ fn overlay(text: &Text<'_>, patch: Option<Node<'_>>, draft: &mut Draft) {
 }
 
 fn walk<'d>(text: &Text<'_>, node: Node<'d>, scope: &Scope<'d>, file: &mut FileDraft, depth: u32) {
-    if depth > MAX_DEPTH {
+    if depth > MAX_DEPTH || !file.spend(1) {
         return;
     }
     match node.kind() {
@@ -206,7 +209,10 @@ fn mapping<'d>(
         scope.labels.extend(metadata.get("labels"));
         scope.annotations.extend(metadata.get("annotations"));
     }
-    if node.get("containers").is_some_and(Node::is_sequence) {
+    if let Some(containers) = node.get("containers").filter(|c| c.is_sequence()) {
+        if !file.spend(cost(node).max(TEMPLATE_BYTES)) || !file.spend(cost(containers)) {
+            return;
+        }
         pods::read(text, node, &scope, &mut file.containers);
         // OME and others keep the main container beside the list.
         if let Some(runner) = node.get("runner").filter(|r| r.is_mapping()) {
@@ -234,6 +240,20 @@ fn mapping<'d>(
             walk(text, value, &scope, file, depth + 1);
         }
     }
+}
+
+/// What reading a pod template costs: its text, and the text that aliases bring into its containers.
+fn cost(node: Node<'_>) -> u32 {
+    let of = |n: Node<'_>| n.span().len().try_into().unwrap_or(u32::MAX);
+    let aliased = |n: Node<'_>| {
+        n.children()
+            .filter(|c| c.alias_span().is_some())
+            .map(of)
+            .fold(0_u32, u32::saturating_add)
+    };
+    node.items()
+        .map(aliased)
+        .fold(of(node).saturating_add(aliased(node)), u32::saturating_add)
 }
 
 fn one_container<'d>(

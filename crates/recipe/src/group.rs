@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use model::{Deployment, Facts, Input, Located, Partial, Role, Setting, Value, Worker};
 
+use crate::credentials;
 use crate::draft::{ConfigMapDraft, EnvDraft, EnvValue, FileDraft, FlagDraft, ObjectDraft};
 use crate::resolve::{self, Resolved};
 
@@ -60,7 +61,9 @@ fn loose(env: &[EnvDraft], flags: &[FlagDraft]) -> Vec<Setting> {
         .map(|e| Setting {
             name: e.name.clone(),
             value: match &e.value {
-                EnvValue::Literal(text) if !text.contains("{{") => Value::Literal(text.clone()),
+                EnvValue::Literal(text) if !text.contains("{{") => {
+                    Value::Literal(credentials::without_user(text.clone()))
+                }
                 _ => Value::Dynamic("filled in by the tool that uses this file".to_owned()),
             },
             form: e.form,
@@ -68,7 +71,7 @@ fn loose(env: &[EnvDraft], flags: &[FlagDraft]) -> Vec<Setting> {
         });
     let flags = flags.iter().filter(|f| f.json.is_empty()).map(|f| Setting {
         name: f.name.clone(),
-        value: Value::Literal(f.value.clone().unwrap_or_default()),
+        value: credentials::of_flag(f.value.clone().unwrap_or_default()),
         form: f.form,
         place: f.place.clone(),
     });

@@ -8,9 +8,11 @@
 //! No file is opened here; the caller brings the text.
 
 mod allow;
+mod blank;
 mod command;
 mod config_map;
 mod connector;
+mod credentials;
 mod document;
 mod draft;
 mod dynamo;

@@ -174,7 +174,8 @@ impl<'s> Text<'s> {
             end -= 1;
         }
         let at = (mark.start as usize).min(end);
-        if end - start > WINDOW * 2 {
+        let cut = end - start > WINDOW * 2;
+        if cut {
             start = floor_char(self.source, at.saturating_sub(WINDOW)).max(start);
             end = floor_char(self.source, (at + WINDOW).min(end));
         }
@@ -185,7 +186,13 @@ impl<'s> Text<'s> {
         let mut parts: Vec<Range<usize>> = shown
             .iter()
             .map(|r| (r.start as usize).max(start)..(r.end as usize).min(end))
-            .filter(|r| r.start < r.end)
+            .filter(|r| {
+                r.start < r.end
+                    && !self
+                        .source
+                        .get(r.clone())
+                        .is_some_and(crate::credentials::in_url)
+            })
             .collect();
         parts.sort_by_key(|r| r.start);
         // The mark itself, where its text may not be shown, becomes one blank.
@@ -198,12 +205,14 @@ impl<'s> Text<'s> {
             if part.start < cursor {
                 continue;
             }
-            blank(
-                self.source.get(cursor..part.start).unwrap_or_default(),
-                around,
-                cursor == line_start,
-                &mut out,
-            );
+            let gap = self.source.get(cursor..part.start).unwrap_or_default();
+            if cut && cursor == start && !gap.trim().is_empty() {
+                // A cut can fall into a quoted value; nothing tells what is structure behind it.
+                push_blank(&mut out);
+                out.push(' ');
+            } else {
+                blank(gap, around, cursor == line_start, &mut out);
+            }
             if part.start == part.end {
                 let from = byte_len(&out);
                 out.push(BLANK);
@@ -261,12 +270,12 @@ fn floor_char(text: &str, mut at: usize) -> usize {
 /// Appends what may be shown of `gap`.
 fn blank(gap: &str, around: Around, line_start: bool, out: &mut String) {
     match around {
-        Around::Yaml => blank_yaml(gap, line_start, out),
+        Around::Yaml => crate::blank::yaml(gap, line_start, out),
         Around::Inside => blank_shell(gap, out),
     }
 }
 
-fn push_blank(out: &mut String) {
+pub(crate) fn push_blank(out: &mut String) {
     // One blank stands for any number of words beside each other.
     let end = out.trim_end().len();
     if out.get(..end).is_some_and(|t| t.ends_with(BLANK)) {
@@ -290,58 +299,6 @@ fn blank_shell(gap: &str, out: &mut String) {
             push_blank(out);
         }
         rest = tail;
-    }
-}
-
-fn blank_yaml(gap: &str, line_start: bool, out: &mut String) {
-    // A key may stand where the line or a flow mapping starts, and after `- `.
-    let mut key_may_start = line_start;
-    let mut rest = gap;
-    while let Some(first) = rest.chars().next() {
-        let width = first.len_utf8();
-        match first {
-            c if c.is_whitespace() => out.push(c),
-            '{' | '[' | ',' | '}' | ']' | '"' | '\'' => {
-                out.push(first);
-                key_may_start = matches!(first, '{' | '[' | ',' | '"' | '\'');
-            }
-            '-' if key_may_start
-                && rest
-                    .get(1..)
-                    .is_none_or(|r| r.is_empty() || r.starts_with(' ')) =>
-            {
-                out.push('-');
-            }
-            ':' => {
-                out.push(':');
-                key_may_start = false;
-            }
-            '#' => return push_blank(out),
-            _ => {
-                let end = rest
-                    .find(|c: char| {
-                        !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~'))
-                    })
-                    .unwrap_or(rest.len());
-                let (token, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
-                let after = tail.trim_start_matches(['"', '\'']);
-                let is_key = after
-                    .strip_prefix(':')
-                    .is_some_and(|r| r.is_empty() || r.starts_with([' ', '\t', '\r']));
-                if key_may_start && is_key && !token.is_empty() {
-                    out.push_str(token);
-                    rest = tail;
-                    continue;
-                }
-                push_blank(out);
-                key_may_start = false;
-                // The value ends where flow punctuation follows, else with the gap.
-                let stop = rest.find([',', '}', ']']).unwrap_or(rest.len());
-                rest = rest.get(stop.max(width)..).unwrap_or_default();
-                continue;
-            }
-        }
-        rest = rest.get(width..).unwrap_or_default();
     }
 }
 

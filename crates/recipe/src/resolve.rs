@@ -3,6 +3,7 @@
 use model::{Engine, Form, Hidden, Located, Place, Setting, Value, Worker};
 
 use crate::connector;
+use crate::credentials;
 use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft, Run};
 use crate::engine;
 use crate::expand::{Expanded, Syntax, Variables};
@@ -128,7 +129,10 @@ fn scripts(draft: &mut Draft, config_maps: &[ConfigMapDraft], hidden: &mut Vec<(
         } else {
             hidden.push((
                 Hidden::Environment,
-                format!("the start script sources {path}, which is not in the input"),
+                format!(
+                    "the start script sources {}, which is not in the input",
+                    credentials::path(&path, "something")
+                ),
             ));
         }
     }
@@ -148,7 +152,10 @@ fn scripts(draft: &mut Draft, config_maps: &[ConfigMapDraft], hidden: &mut Vec<(
             Some(_) => {}
             None => hidden.push((
                 Hidden::Command,
-                format!("the start command runs {path}, which is not in the input"),
+                format!(
+                    "the start command runs {}, which is not in the input",
+                    credentials::path(&path, "a program of its own")
+                ),
             )),
         }
     }
@@ -249,7 +256,7 @@ fn env_settings(
             continue;
         }
         let value = match variables.value(env, 0) {
-            Expanded::Known(text) => Value::Literal(text),
+            Expanded::Known(text) => Value::Literal(credentials::without_user(text)),
             Expanded::Unknown(why) => Value::Dynamic(why),
             Expanded::Unset => continue,
         };
@@ -355,7 +362,10 @@ fn config_files(
             }
             None => hidden.push((
                 Hidden::EngineConfig,
-                format!("engine configuration {path} is not in the input"),
+                format!(
+                    "engine configuration {} is not in the input",
+                    credentials::path(&path, "that is no plain path")
+                ),
             )),
         }
     }
@@ -432,7 +442,7 @@ fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec
         return;
     }
     let value = match expanded {
-        Expanded::Known(text) => Value::Literal(text),
+        Expanded::Known(text) => credentials::of_flag(text),
         Expanded::Unknown(why) => Value::Dynamic(why),
         Expanded::Unset => return,
     };

@@ -4,11 +4,14 @@ pub mod args;
 mod explain;
 mod live;
 mod output;
+mod render;
 mod sources;
 mod vars;
 
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 use model::Exit;
@@ -61,13 +64,32 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
 fn env(args: &EnvArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     Outputs::from_args(&args.output)?;
-    let facts = sources::read(&args.paths);
+    let values = values(&args.values)?;
+    let options = render::Options {
+        off: args.no_render,
+        timeout: Duration::from_secs(args.render_timeout),
+        values: &values,
+    };
+    let facts = sources::read(&args.paths, options)?;
     let scope = args
         .paths
         .iter()
         .map(|p| p.to_string_lossy().into_owned())
         .collect();
     finish(&checks::judge_env(&facts, scope), &args.output)
+}
+
+/// Values files by absolute paths, so that helm takes none for a URL.
+fn values(given: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    given
+        .iter()
+        .map(|file| {
+            let absolute = std::path::absolute(file).ok();
+            absolute
+                .filter(|path| path.metadata().is_ok_and(|m| !m.is_dir()))
+                .ok_or_else(|| format!("--values {}: no such file", file.display()))
+        })
+        .collect()
 }
 
 fn finish(report: &model::Report, output: &OutputArgs) -> Result<ExitCode, String> {

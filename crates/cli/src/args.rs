@@ -143,9 +143,9 @@ Examples:
 Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 part of the input was
 broken, 4 no manifest.
 
-A kustomization is judged as what kubectl kustomize or kustomize build prints for it, a Helm chart as
-what helm template prints, where the program is there and has nothing to fetch. Otherwise their parts
-are judged as they are, and a result says so. Nothing else is run; the network is never used.";
+A kustomization is judged as what kubectl kustomize or kustomize build prints, a Helm chart as what
+helm template prints, where the program is there and has nothing to fetch. Otherwise their parts
+are judged as they are, and a result says so. Nothing else is run, and nothing is fetched.";
 
 /// Arguments of commands that look at something live.
 #[derive(Debug, Args)]

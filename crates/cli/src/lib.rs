@@ -9,7 +9,6 @@ mod sources;
 mod vars;
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -64,7 +63,13 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
 fn env(args: &EnvArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     Outputs::from_args(&args.output)?;
-    let values = values(&args.values)?;
+    let mut values = Vec::new();
+    for file in &args.values {
+        values.push(
+            render::Values::new(file)
+                .ok_or_else(|| format!("--values {}: no such file", file.display()))?,
+        );
+    }
     let options = render::Options {
         off: args.no_render,
         timeout: Duration::from_secs(args.render_timeout),
@@ -77,19 +82,6 @@ fn env(args: &EnvArgs) -> Result<ExitCode, String> {
         .map(|p| p.to_string_lossy().into_owned())
         .collect();
     finish(&checks::judge_env(&facts, scope), &args.output)
-}
-
-/// Values files by absolute paths, so that helm takes none for a URL.
-fn values(given: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-    given
-        .iter()
-        .map(|file| {
-            let absolute = std::path::absolute(file).ok();
-            absolute
-                .filter(|path| path.metadata().is_ok_and(|m| !m.is_dir()))
-                .ok_or_else(|| format!("--values {}: no such file", file.display()))
-        })
-        .collect()
 }
 
 fn finish(report: &model::Report, output: &OutputArgs) -> Result<ExitCode, String> {

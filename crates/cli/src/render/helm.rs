@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use yaml::{Limits, Node};
 
@@ -83,6 +83,10 @@ pub(super) fn read(directory: &Path) -> Chart {
 }
 
 fn text(file: &Path) -> Option<String> {
+    // Anything else could wait for a writer for ever.
+    if !file.is_file() {
+        return None;
+    }
     let mut text = String::new();
     File::open(file)
         .ok()?
@@ -166,7 +170,11 @@ fn is_values(name: &str) -> bool {
 
 /// The arguments that render a chart. Paths must be absolute, so that none is taken for an option, a URL or a
 /// repository.
-pub(super) fn arguments(release: &str, directory: &Path, values: &[PathBuf]) -> Vec<OsString> {
+pub(super) fn arguments<'v>(
+    release: &str,
+    directory: &Path,
+    values: impl Iterator<Item = &'v Path>,
+) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ["template", release].map(OsString::from).into();
     arguments.push(directory.into());
     arguments.extend(["--no-hooks", "--skip-tests"].map(OsString::from));

@@ -14,8 +14,8 @@ const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomizat
 /// A kustomization is written by hand; anything larger is something else.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// More directories than this hang together by mistake.
-const MAX_DIRECTORIES: usize = 10_000;
+/// Entries of one kustomization, with those that aliases repeat; each costs a look at the file system.
+const MAX_ENTRIES: u32 = 20_000;
 
 /// Whether a file is a kustomization by its name.
 pub(crate) fn is_kustomization(name: &OsStr) -> bool {
@@ -71,7 +71,7 @@ impl Forest {
         let root = fs::canonicalize(directory).ok()?;
         let mut waiting = vec![(root.clone(), directory.to_owned())];
         while let Some((real, shown)) = waiting.pop() {
-            if self.known.contains_key(&real) || self.known.len() >= MAX_DIRECTORIES {
+            if self.known.contains_key(&real) {
                 continue;
             }
             let (kustomization, next) = match read(&shown) {
@@ -104,22 +104,44 @@ impl Forest {
 
     /// The first thing that keeps a kustomization from being rendered, in itself or in what it reaches.
     pub(super) fn obstacle(&self, root: &Path) -> Option<Obstacle> {
-        if self.known.len() >= MAX_DIRECTORIES {
-            return Some(obstacle("it reaches too many directories".to_owned()));
+        let reached = self.reached(root);
+        // Its own obstacle is told first.
+        std::iter::once(root)
+            .chain(reached.iter().map(PathBuf::as_path))
+            .find_map(|real| self.get(real).and_then(|k| k.obstacle.clone()))
+            .or_else(|| {
+                self.has_circle(&reached)
+                    .then(|| obstacle("it reaches itself".to_owned()))
+            })
+    }
+
+    /// Whether some of these reach each other: taking away what nothing else reaches does not take away all.
+    fn has_circle(&self, all: &BTreeSet<PathBuf>) -> bool {
+        let bases = |real: &Path| self.get(real).into_iter().flat_map(|k| &k.bases);
+        let mut above: BTreeMap<&Path, usize> = all.iter().map(|real| (&**real, 0)).collect();
+        for base in all.iter().flat_map(|real| bases(real)) {
+            if let Some(count) = above.get_mut(&**base) {
+                *count += 1;
+            }
         }
-        let own = self.get(root).and_then(|k| k.obstacle.clone());
-        own.or_else(|| {
-            self.reached(root)
-                .iter()
-                .find_map(|real| self.get(real).and_then(|k| k.obstacle.clone()))
-        })
-        .or_else(|| {
-            let cycle = self.reached(root).iter().any(|real| {
-                self.get(real)
-                    .is_some_and(|k| k.bases.iter().any(|base| self.reached(base).contains(real)))
-            });
-            cycle.then(|| obstacle("it reaches itself".to_owned()))
-        })
+        let mut free: Vec<&Path> = above
+            .iter()
+            .filter(|(_, count)| **count == 0)
+            .map(|(real, _)| *real)
+            .collect();
+        let mut gone = 0;
+        while let Some(real) = free.pop() {
+            gone += 1;
+            for base in bases(real) {
+                if let Some(count) = above.get_mut(&**base) {
+                    *count -= 1;
+                    if *count == 0 {
+                        free.push(base);
+                    }
+                }
+            }
+        }
+        gone < above.len()
     }
 }
 
@@ -211,10 +233,14 @@ fn read(directory: &Path) -> Option<(Kustomization, Next)> {
         .filter(|file| file.is_file())
         .collect();
     let file = files.first()?;
+    let mut text = String::new();
+    let read = File::open(file).and_then(|f| f.take(MAX_BYTES + 1).read_to_string(&mut text));
     let mut reader = Reader {
         directory,
         file,
-        line: 0,
+        lines: LineIndex::new(&text),
+        at: 0,
+        left: MAX_ENTRIES,
         found: Kustomization {
             directory: directory.to_owned(),
             parts: Vec::new(),
@@ -232,8 +258,6 @@ fn read(directory: &Path) -> Option<(Kustomization, Next)> {
             "its directory has more than one kustomization file".to_owned(),
         ));
     }
-    let mut text = String::new();
-    let read = File::open(file).and_then(|f| f.take(MAX_BYTES + 1).read_to_string(&mut text));
     if read.is_err() || text.len() as u64 > MAX_BYTES {
         reader.refuse(obstacle(format!("{} cannot be read", file.display())));
         return Some((reader.found, reader.next));
@@ -246,7 +270,6 @@ fn read(directory: &Path) -> Option<(Kustomization, Next)> {
             error.line
         )));
     }
-    let lines = LineIndex::new(&text);
     for document in &stream.documents {
         let root = document.root();
         let version = root.get("apiVersion").map(Node::raw_text);
@@ -257,7 +280,7 @@ fn read(directory: &Path) -> Option<(Kustomization, Next)> {
         reader.found.component |= root
             .get("kind")
             .is_some_and(|k| k.raw_text() == "Component");
-        reader.document(root, &lines);
+        reader.document(root);
     }
     Some((reader.found, reader.next))
 }
@@ -266,16 +289,20 @@ fn read(directory: &Path) -> Option<(Kustomization, Next)> {
 struct Reader<'r> {
     directory: &'r Path,
     file: &'r Path,
-    /// The line that is being looked at.
-    line: u32,
+    /// The text, for line numbers.
+    lines: LineIndex<'r>,
+    /// Where in it the reader is.
+    at: u32,
+    /// Entries that may still come.
+    left: u32,
     found: Kustomization,
     next: Next,
 }
 
 impl Reader<'_> {
-    fn document(&mut self, root: Node<'_>, lines: &LineIndex<'_>) {
+    fn document(&mut self, root: Node<'_>) {
         for (key, value) in root.entries() {
-            self.line = lines.line_column(key.written_span().start).0;
+            self.at = key.written_span().start;
             if !key.raw_text().is_ascii() {
                 // kustomize compares names of fields by Unicode case folding.
                 self.refuse_here("a field that is not known");
@@ -284,7 +311,10 @@ impl Reader<'_> {
             // And so it takes RESOURCES for resources.
             let field = key.raw_text().to_ascii_lowercase();
             for item in list(value) {
-                self.line = lines.line_column(item.written_span().start).0;
+                self.at = item.written_span().start;
+                if !self.spend() {
+                    return;
+                }
                 match field.as_str() {
                     "resources" | "bases" | "components" => self.resource(item.raw_text()),
                     "crds" | "configurations" => self.file(item.raw_text(), false),
@@ -307,6 +337,9 @@ impl Reader<'_> {
                     "configmapgenerator" | "secretgenerator" => {
                         for source in fields(item, &["files", "envs", "env"]) {
                             for entry in list(source) {
+                                if !self.spend() {
+                                    return;
+                                }
                                 self.data(entry.raw_text());
                             }
                         }
@@ -326,8 +359,18 @@ impl Reader<'_> {
         }
     }
 
+    /// Takes one entry from those that may come.
+    fn spend(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            self.refuse_here("too many entries");
+        }
+        self.left > 0
+    }
+
     fn here(&self, what: &str) -> String {
-        format!("{}:{} {what}", self.file.display(), self.line)
+        let line = self.lines.line_column(self.at).0;
+        format!("{}:{line} {what}", self.file.display())
     }
 
     fn refuse(&mut self, obstacle: Obstacle) {

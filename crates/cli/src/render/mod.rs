@@ -36,8 +36,29 @@ pub(crate) struct Options<'o> {
     pub(crate) off: bool,
     /// How long one program may run.
     pub(crate) timeout: Duration,
-    /// Values files for charts, by absolute paths.
-    pub(crate) values: &'o [PathBuf],
+    /// Values files for charts.
+    pub(crate) values: &'o [Values],
+}
+
+/// A values file for charts.
+#[derive(Debug)]
+pub(crate) struct Values {
+    /// As given.
+    given: PathBuf,
+    /// What helm is told: a path that it takes for no URL.
+    absolute: PathBuf,
+}
+
+impl Values {
+    /// The file, if there is one.
+    pub(crate) fn new(given: &Path) -> Option<Self> {
+        let absolute = std::path::absolute(given).ok()?;
+        let there = absolute.metadata().is_ok_and(|m| !m.is_dir());
+        there.then(|| Self {
+            given: given.to_owned(),
+            absolute,
+        })
+    }
 }
 
 /// Something to judge or to tell besides the files that were found.
@@ -153,6 +174,11 @@ pub(crate) fn all<R: Send>(
                     let mut count = 0;
                     if job.chart.is_some() {
                         rendered_charts.push((job.real.clone(), Arc::clone(&name)));
+                        for file in options.values {
+                            if let Ok(real) = fs::canonicalize(&file.absolute) {
+                                parts.entry(real).or_insert_with(|| Arc::clone(&name));
+                            }
+                        }
                     } else {
                         for real in forest.reached(&job.real) {
                             for part in forest.get(&real).into_iter().flat_map(|k| &k.parts) {
@@ -326,7 +352,11 @@ fn one(
             .helm
             .as_ref()
             .ok_or_else(|| Refusal::new("helm is not on PATH"))?;
-        let arguments = helm::arguments(&chart.release, &job.real, options.values);
+        let arguments = helm::arguments(
+            &chart.release,
+            &job.real,
+            options.values.iter().map(|v| &*v.absolute),
+        );
         (tool, arguments, helm::hint)
     } else {
         if let Some(obstacle) = forest.obstacle(&job.real) {
@@ -424,7 +454,7 @@ fn by_hand(job: &Job, tools: &Tools, options: Options<'_>, more: &str) -> String
     }
     let _infallible = write!(command, "helm template {} {directory}", chart.release);
     for file in options.values {
-        let _infallible = write!(command, " --values {}", word(file));
+        let _infallible = write!(command, " --values {}", word(&file.given));
     }
     command
 }

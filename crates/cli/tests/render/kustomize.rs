@@ -405,3 +405,18 @@ fn aliases_do_not_multiply_the_work() {
     assert!(start.elapsed() < Duration::from_secs(20));
     assert!(found.has("input-kustomization-not-rendered"));
 }
+
+#[test]
+fn kustomize_itself_gives_the_same() {
+    let Some(path) = real("kustomize") else {
+        return;
+    };
+    let temp = overlay();
+    fs::create_dir(temp.path().join("bin")).unwrap();
+    let program = std::path::Path::new(path.split(':').next().unwrap()).join("kustomize");
+    symlink(program, temp.path().join("bin/kustomize")).unwrap();
+    let bin = temp.path().join("bin");
+    let found = run(temp.path(), &bin.to_string_lossy(), &["."]);
+    assert_eq!(found.files(), ["./overlays/prod (kustomize build)"]);
+    assert!(!found.has("ucx-tls-rdma-only-no-device"));
+}

@@ -50,6 +50,7 @@ impl Temp {
         let mut writer = Command::new("/bin/sh")
             .args(["-c", "cat >\"$1\" && chmod 755 \"$1\"", "sh"])
             .arg(bin.join(name))
+            .env("PATH", "/usr/bin:/bin")
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();

@@ -4,11 +4,13 @@ pub mod args;
 mod explain;
 mod live;
 mod output;
+mod render;
 mod sources;
 mod vars;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 use model::Exit;
@@ -82,7 +84,19 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
 fn env(args: &EnvArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     Outputs::from_args(&args.output)?;
-    let facts = sources::read(&args.paths);
+    let mut values = Vec::new();
+    for file in &args.values {
+        values.push(
+            render::Values::new(file)
+                .ok_or_else(|| format!("--values {}: no such file", file.display()))?,
+        );
+    }
+    let options = render::Options {
+        off: args.no_render,
+        timeout: Duration::from_secs(args.render_timeout),
+        values: &values,
+    };
+    let facts = sources::read(&args.paths, options)?;
     let scope = args
         .paths
         .iter()

@@ -538,7 +538,8 @@ fn alias_bombs() {
         let dir = Dir::with_good();
         dir.file("bomb.yaml", text);
         let (out, report) = dir.json(["bomb.yaml", "good.yaml"]);
-        assert!(out.took < Duration::from_secs(1), "{name}: {out}");
+        // Not a speed: an expanded bomb would take minutes.
+        assert!(out.took < Duration::from_secs(20), "{name}: {out}");
         assert_eq!(out.code, Some(code), "{name}: {out}");
         good_is_judged(&report);
         if code == 3 {
@@ -838,7 +839,7 @@ fn larger_than_the_limit() {
         ),
     );
     let (out, _) = dir.json(["huge.yaml"]);
-    assert!(out.took < Duration::from_secs(2), "{out}");
+    assert!(out.took < Duration::from_secs(20), "{out}");
 }
 
 #[test]

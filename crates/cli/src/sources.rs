@@ -34,7 +34,7 @@ enum Work {
     File(PathBuf),
     Problem(Arc<str>, InputProblem),
     /// Rendered and read already; taken out once.
-    Done(Arc<str>, Mutex<Option<Read>>),
+    Done(Arc<str>, Box<Mutex<Option<Read>>>),
 }
 
 impl Work {
@@ -130,7 +130,7 @@ fn rendered(
                         Read::Draft(draft) => Read::Rendered(draft, note),
                         other => other,
                     };
-                    Work::Done(name, Mutex::new(Some(read)))
+                    Work::Done(name, Box::new(Mutex::new(Some(read))))
                 }
                 Made::Problem(path, problem) => Work::Problem(path, problem),
                 Made::Part(path) => Work::File(path),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use model::{Form, Hidden, Place};
+use model::{CommandFault, Form, Hidden, Located, Place};
 use yaml::Node;
 
 use crate::draft::{EnvDraft, EnvValue, FlagDraft, Run};
@@ -105,6 +105,8 @@ impl Reader<'_, '_> {
         if let Some(index) = script_index(&words) {
             if let (Some(node), Some(script)) = (items.get(index), words.get(index)) {
                 self.script(*node, 0, script, 0);
+                let lost = items.get(index + 1..).unwrap_or_default();
+                self.lost_arguments(script, *node, lost);
             }
             return;
         }
@@ -203,6 +205,9 @@ impl Reader<'_, '_> {
             }
             return;
         };
+        if in_script && self.swallowed(rest) {
+            return;
+        }
         match first.text.as_str() {
             "export" | "declare" | "typeset" | "readonly" => {
                 for word in rest.iter().skip(1) {
@@ -332,6 +337,61 @@ impl Reader<'_, '_> {
                 Hidden::Command,
                 format!("the start command runs {}", first.text),
             ));
+        }
+    }
+
+    /// An engine that is an argument of a shell's own command: a line break or `&&` is missing before it, as
+    /// after a folded scalar (`>-`) has joined the lines. Its flags are read all the same, for what they say.
+    fn swallowed(&mut self, words: &[Word<'_>]) -> bool {
+        let takes_words = match words.first().map(|w| w.text.as_str()) {
+            Some("ulimit" | "export" | "unset" | "cd" | "mkdir" | "declare" | "readonly") => true,
+            // `set -- python3 …` sets what `exec "$@"` runs.
+            Some("set") => !words.iter().any(|w| w.text == "--"),
+            _ => false,
+        };
+        if !takes_words {
+            return false;
+        }
+        let found = words.iter().enumerate().skip(1).find_map(|(index, word)| {
+            let next = words.get(index + 1).map(|w| w.text.as_str());
+            match engine::program(&word.text, next) {
+                Some(Program::Engine(engine)) if !word.quoted => Some((index, word, engine)),
+                _ => None,
+            }
+        });
+        let Some((index, word, engine)) = found else {
+            return false;
+        };
+        if self.run.fault.is_none() {
+            self.run.fault = Some(Located {
+                value: CommandFault::Swallowed,
+                place: word.place(self.text, true),
+            });
+        }
+        if self.run.engine.is_none() {
+            self.run.engine = Some(engine);
+            self.flags(words.get(index + 1..).unwrap_or_default());
+        }
+        true
+    }
+
+    /// Words after the script of `sh -c` become `$0`, `$1` …; nothing runs them where the script does not ask.
+    fn lost_arguments(&mut self, script: &str, node: Node<'_>, lost: &[Node<'_>]) {
+        if lost.is_empty() || script.contains('$') {
+            return;
+        }
+        let texts: Vec<String> = lost.iter().map(|n| n.raw().into_owned()).collect();
+        let whole_command = !script.trim().contains(char::is_whitespace)
+            && texts.iter().enumerate().any(|(index, text)| {
+                let next = texts.get(index + 1).map(String::as_str);
+                matches!(engine::program(text, next), Some(Program::Engine(_)))
+            });
+        let only_flags = self.run.engine.is_some() && texts.iter().any(|t| t.starts_with("--"));
+        if whole_command || only_flags {
+            self.run.fault = Some(Located {
+                value: CommandFault::LostArguments,
+                place: self.text.node(node, whole_command),
+            });
         }
     }
 

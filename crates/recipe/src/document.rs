@@ -10,6 +10,7 @@ use crate::draft::{FileDraft, ObjectDraft};
 use crate::dynamo;
 use crate::generic;
 use crate::place::Text;
+use crate::pod_facts;
 use crate::pods::Scope;
 
 /// Lists inside lists deeper than this are hostile.
@@ -43,6 +44,7 @@ pub fn read(path: &str, source: &str) -> FileDraft {
         config_maps: Vec::new(),
         compute_domains: Vec::new(),
         claim_templates: Vec::new(),
+        headless_services: Vec::new(),
         problems: Vec::new(),
     };
     let mut errors = Vec::new();
@@ -178,6 +180,9 @@ fn object(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
         "ResourceClaimTemplate" | "ResourceClaim" => {
             file.claim_templates.push(claim_template(root, name));
         }
+        "Service" => file
+            .headless_services
+            .extend(pod_facts::headless(text, root, name)),
         "Kustomization" | "Component" | "" => {}
         kind if NO_WORKERS.contains(&kind) => {}
         _ => generic::read(text, root, &scope, file),

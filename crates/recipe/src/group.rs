@@ -42,6 +42,9 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
         for mut deployment in deployments {
             deployment.compute_domains.clone_from(&file.compute_domains);
             deployment.claim_templates.clone_from(&file.claim_templates);
+            deployment
+                .headless_services
+                .clone_from(&file.headless_services);
             let key = pair_key(&file.path, &deployment);
             open.push((deployment, key));
         }
@@ -234,6 +237,7 @@ fn deployment(
         partial,
         compute_domains: Vec::new(),
         claim_templates: Vec::new(),
+        headless_services: Vec::new(),
         loose: Vec::new(),
     }
 }
@@ -345,6 +349,7 @@ fn join_halves(open: Vec<(Deployment, String)>) -> Vec<Deployment> {
             half.workers.extend(deployment.workers);
             half.compute_domains.extend(deployment.compute_domains);
             half.claim_templates.extend(deployment.claim_templates);
+            half.headless_services.extend(deployment.headless_services);
             continue;
         }
         waiting.insert((key.clone(), prefill), done.len());

@@ -21,6 +21,7 @@ mod generic;
 mod group;
 mod json_keys;
 mod place;
+mod pod_facts;
 mod pods;
 mod resolve;
 mod resources;

@@ -5,14 +5,19 @@ use crate::env;
 
 /// Every check.
 pub const CHECKS: &[Check] = &[
+    env::start_command::CHECK,
     env::kv_connector::CHECK,
     env::kv_fabric::CHECK,
     env::ucx_tls::CHECK,
     env::ucx_net_devices::CHECK,
     env::mnnvl::CHECK,
     env::efa::CHECK,
+    env::device_access::CHECK,
     env::locked_memory::CHECK,
     env::side_channel::CHECK,
+    env::engine_transfer::CHECK,
+    env::pod_network::CHECK,
+    env::multinode::CHECK,
     env::prefill_decode::CHECK,
     env::setting_names::CHECK,
     env::setting_values::CHECK,

@@ -72,7 +72,32 @@ impl<'f> View<'f> {
     }
 }
 
+/// Kinds whose pods run as the manifest says; others are filled in by a base configuration or a chart.
+const AS_WRITTEN: [&str; 11] = [
+    "Pod",
+    "Deployment",
+    "StatefulSet",
+    "ReplicaSet",
+    "DaemonSet",
+    "LeaderWorkerSet",
+    "DisaggregatedSet",
+    "RoleBasedGroup",
+    "PodCliqueSet",
+    "DynamoGraphDeployment",
+    "DynamoComponentDeployment",
+];
+
 impl WorkerView<'_> {
+    /// The pod runs as its manifest says.
+    pub(crate) fn is_as_written(&self) -> bool {
+        AS_WRITTEN.contains(&self.worker.kind.as_str())
+    }
+
+    /// Dynamo's operator makes the pod.
+    pub(crate) fn is_dynamo(&self) -> bool {
+        self.worker.kind.starts_with("Dynamo")
+    }
+
     /// The engine really moves KV cache (a mock engine does not).
     pub(crate) fn is_mock(&self) -> bool {
         self.worker.engine == Engine::Mocker

@@ -28,6 +28,7 @@ pub(crate) const CHECK: Check = Check {
         ROLE_SWAPPED,
         TRTLLM_MPI,
     ],
+    notes: &[],
     run,
 };
 
@@ -59,7 +60,7 @@ const TRANSCEIVER_UNSET: Cause = Cause {
 };
 
 const ROLE_SWAPPED: Cause = Cause {
-    id: "kv-role-swapped",
+    id: "vllm-kv-role",
     what: "`kv_role` is kv_consumer on prefill or kv_producer on decode",
     why: "the worker offers the direction that its role does not use, so nothing is transferred",
     fix: "kv_producer on prefill and kv_consumer on decode, or kv_both on both",
@@ -68,7 +69,7 @@ const ROLE_SWAPPED: Cause = Cause {
 };
 
 const TRTLLM_MPI: Cause = Cause {
-    id: "trtllm-mpi-transceiver",
+    id: "trtllm-mpi",
     what: "TensorRT-LLM transfers KV cache over MPI",
     why: "prefill and decode must then be ranks of one MPI world; it is a deprecated path that NIXL and UCX replace",
     fix: "set cache_transceiver_config.backend to DEFAULT, NIXL or UCX",

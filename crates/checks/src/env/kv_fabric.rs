@@ -28,7 +28,9 @@ pub(crate) const CHECK: Check = Check {
         PRIVILEGED_ONLY,
         CLAIM_PLACEHOLDER,
         LIBFABRIC_WITHOUT_EFA,
+        LIBFABRIC_ON_IB,
     ],
+    notes: &[],
     run,
 };
 
@@ -77,6 +79,15 @@ const LIBFABRIC_WITHOUT_EFA: Cause = Cause {
     source: "ai-dynamo/nixl src/utils/libfabric/libfabric_common.cpp:36-125",
 };
 
+const LIBFABRIC_ON_IB: Cause = Cause {
+    id: "libfabric-on-ib-is-tcp",
+    what: "the NIXL backend is LIBFABRIC and the worker asks for InfiniBand or RoCE devices, not for EFA",
+    why: "NIXL's LIBFABRIC backend picks cxi, efa, tcp or sockets, never verbs: the NICs that are asked for carry nothing and KV goes over TCP",
+    fix: "use the UCX backend on InfiniBand and RoCE",
+    quiet_if: "EFA or Slingshot devices are there; the host's own devices, whose kind the file does not show",
+    source: "ai-dynamo/nixl src/utils/libfabric/libfabric_common.cpp:36-125",
+};
+
 fn run(view: &View<'_>, findings: &mut Findings) {
     if view.kv.is_empty() {
         return;
@@ -101,8 +112,44 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         return one_role(&with, &without, findings);
     }
     for kv in &with {
-        requested(kv, findings);
+        if !libfabric_on_ib(kv, findings) {
+            requested(kv, findings);
+        }
     }
+}
+
+/// NICs that NIXL's LIBFABRIC backend does not use. True where a finding says so.
+fn libfabric_on_ib(kv: &WorkerView<'_>, findings: &mut Findings) -> bool {
+    let place = match kv.fabric.rdma {
+        Some(Rdma::Resource(r)) if !is_slingshot(&r.name) => &r.place,
+        Some(Rdma::Claim(c)) if !is_slingshot(&c.name) => &c.place,
+        _ => return false,
+    };
+    if !kv.path.uses_libfabric() || kv.fabric.efa.is_some() || kv.worker.privileged {
+        return false;
+    }
+    let role = kv.worker.role.as_str();
+    findings.push(
+        Finding::fail(
+            NAME,
+            &LIBFABRIC_ON_IB,
+            format!(
+                "{role} asks for {}, which NIXL's LIBFABRIC backend does not use: KV goes over TCP",
+                kv.fabric.summary()
+            ),
+        )
+        .worker(kv.worker)
+        .at(place, format!("{role}: not used by LIBFABRIC")),
+    );
+    true
+}
+
+/// Names of HPE Slingshot devices, and of EFA by other ways than its plugin.
+fn is_slingshot(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["efa", "cxi", "slingshot", "hsn"]
+        .iter()
+        .any(|w| name.contains(w))
 }
 
 /// A patch: what it sets is reported, what it leaves out is somewhere else.

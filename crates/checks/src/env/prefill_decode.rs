@@ -24,6 +24,7 @@ pub(crate) const CHECK: Check = Check {
         KV_DTYPE_DIFFERS,
         BLOCK_SIZE_DIFFERS,
     ],
+    notes: &[],
     run,
 };
 

@@ -18,6 +18,7 @@ pub(crate) const CHECK: Check = Check {
     title: "the NIXL side channel announces the pod's own address",
     source: include_str!("side_channel.rs"),
     causes: &[ANY_ADDRESS, LOOPBACK],
+    notes: &[],
     run,
 };
 

@@ -28,6 +28,7 @@ pub(crate) const CHECK: Check = Check {
     title: "UCX_NET_DEVICES names RDMA devices, and enough of them",
     source: include_str!("ucx_net_devices.rs"),
     causes: &[SINGLE_NIC, SYNTAX, NETDEV_ONLY, EMPTY, LOOPBACK],
+    notes: &[],
     run,
 };
 
@@ -41,7 +42,7 @@ const SINGLE_NIC: Cause = Cause {
 };
 
 const SYNTAX: Cause = Cause {
-    id: "ucx-net-devices-syntax",
+    id: "ucx-netdev-nccl-syntax",
     what: "UCX_NET_DEVICES has items that match no device: a space, a quote, a glob, NCCL's syntax, or `all` beside others",
     why: "UCX takes each item as an exact name; what matches nothing is dropped with a warning, and without a match there is no network at all",
     fix: "write device:port items separated by commas only, such as mlx5_0:1,mlx5_1:1",
@@ -50,7 +51,7 @@ const SYNTAX: Cause = Cause {
 };
 
 const NETDEV_ONLY: Cause = Cause {
-    id: "ucx-net-devices-netdev-only",
+    id: "ucx-netdev-eth0",
     what: "UCX_NET_DEVICES names network interfaces only",
     why: "RDMA devices have names of their own; naming only interfaces removes all RDMA and leaves TCP",
     fix: "name RDMA devices (ibv_devices lists them), or remove the variable",
@@ -59,7 +60,7 @@ const NETDEV_ONLY: Cause = Cause {
 };
 
 const EMPTY: Cause = Cause {
-    id: "ucx-net-devices-empty",
+    id: "ucx-netdev-empty",
     what: "UCX_NET_DEVICES is set to nothing",
     why: "no network device is kept, without a message; peers on other nodes are unreachable",
     fix: "remove the variable",
@@ -68,7 +69,7 @@ const EMPTY: Cause = Cause {
 };
 
 const LOOPBACK: Cause = Cause {
-    id: "ucx-net-devices-loopback",
+    id: "ucx-netdev-loopback",
     what: "UCX_NET_DEVICES is the loopback interface",
     why: "nothing outside the pod can be reached",
     fix: "remove the variable, or name RDMA devices",

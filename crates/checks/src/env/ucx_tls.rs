@@ -40,6 +40,7 @@ pub(crate) const CHECK: Check = Check {
         NO_BOOTSTRAP,
         UD_ONLY,
     ],
+    notes: &[],
     run,
 };
 
@@ -89,7 +90,7 @@ const NO_GPU_MEMORY: Cause = Cause {
 };
 
 const EMPTY: Cause = Cause {
-    id: "ucx-tls-empty",
+    id: "ucx-tls-empty-string",
     what: "UCX_TLS is set to nothing",
     why: "UCX does not start: 'The TLs list is empty'",
     fix: "remove the variable",

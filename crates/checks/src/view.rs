@@ -60,8 +60,30 @@ impl<'f> View<'f> {
         self.kv.iter().any(|w| w.fabric.any())
     }
 
+    /// Prefill and decode are containers of one pod.
+    pub(crate) fn is_one_pod(&self) -> bool {
+        let Some(first) = self.kv.first() else {
+            return false;
+        };
+        let same = |w: &WorkerView<'_>| {
+            w.worker.name == first.worker.name
+                && w.worker.kind == first.worker.kind
+                && w.worker.part == first.worker.part
+                && w.worker.nodes <= 1
+        };
+        // Only workloads with one template: kinds with several could name two of them alike.
+        matches!(
+            first.worker.kind.as_str(),
+            "Pod" | "Deployment" | "StatefulSet"
+        ) && self.has_both_roles()
+            && self.kv.iter().all(same)
+    }
+
     /// Prefill and decode are kept on one host by something that the input says.
     pub(crate) fn is_single_host(&self) -> bool {
+        if self.is_one_pod() {
+            return true;
+        }
         let placed = |role| {
             self.role(role).next().is_some()
                 && self

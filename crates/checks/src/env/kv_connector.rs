@@ -28,7 +28,7 @@ pub(crate) const CHECK: Check = Check {
         ROLE_SWAPPED,
         TRTLLM_MPI,
     ],
-    notes: &[],
+    notes: &[TRTLLM_DEFAULT],
     run,
 };
 
@@ -64,7 +64,7 @@ const ROLE_SWAPPED: Cause = Cause {
     what: "`kv_role` is kv_consumer on prefill or kv_producer on decode",
     why: "the worker offers the direction that its role does not use, so nothing is transferred",
     fix: "kv_producer on prefill and kv_consumer on decode, or kv_both on both",
-    quiet_if: "the role comes from kv_role itself",
+    quiet_if: "NixlConnector, which takes either direction whatever kv_role says; the role comes from kv_role itself",
     source: "vLLM disaggregated prefill documentation",
 };
 
@@ -75,6 +75,15 @@ const TRTLLM_MPI: Cause = Cause {
     fix: "set cache_transceiver_config.backend to DEFAULT, NIXL or UCX",
     quiet_if: "another backend is named",
     source: "TensorRT-LLM cache transceiver documentation",
+};
+
+const TRTLLM_DEFAULT: Cause = Cause {
+    id: "trtllm-default-flip",
+    what: "cache_transceiver_config.backend is DEFAULT",
+    why: "DEFAULT meant UCX in some TensorRT-LLM releases and means NIXL now (an image whose tag tells no version counts as current); both roles have to run the same release, or name the backend",
+    fix: "name the backend: NIXL or UCX",
+    quiet_if: "the backend is named",
+    source: "TensorRT-LLM cache transceiver; ai-dynamo/dynamo docs, kv-cache-transfer",
 };
 
 fn run(view: &View<'_>, findings: &mut Findings) {
@@ -221,7 +230,7 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
         (Role::Prefill, Some("kv_consumer")) | (Role::Decode, Some("kv_producer")) => kv_role,
         _ => None,
     };
-    if let Some(setting) = swapped {
+    if let Some(setting) = swapped.filter(|_| *connector != Connector::Nixl) {
         let value = setting.value.literal().unwrap_or_default();
         findings.push(
             Finding::fail(
@@ -239,6 +248,12 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
         None => summary,
     };
     let mut finding = Finding::ok(NAME, how).worker(worker);
+    if worker
+        .literal("cache_transceiver_config.backend")
+        .is_some_and(|b| b.eq_ignore_ascii_case("default"))
+    {
+        finding = finding.told(&TRTLLM_DEFAULT);
+    }
     match &kv.path.place {
         Some(place) => finding = finding.at(place, role.to_owned()),
         None => finding = finding.grade(Grade::Assumed),

@@ -30,7 +30,7 @@ pub(crate) const CHECK: Check = Check {
         LIBFABRIC_WITHOUT_EFA,
         LIBFABRIC_ON_IB,
     ],
-    notes: &[],
+    notes: &[GKE_ANNOTATION, NVLINK_BETWEEN_PODS, ROCE_ROUTES],
     run,
 };
 
@@ -86,6 +86,33 @@ const LIBFABRIC_ON_IB: Cause = Cause {
     fix: "use the UCX backend on InfiniBand and RoCE",
     quiet_if: "EFA or Slingshot devices are there; the host's own devices, whose kind the file does not show",
     source: "ai-dynamo/nixl src/utils/libfabric/libfabric_common.cpp:36-125",
+};
+
+const GKE_ANNOTATION: Cause = Cause {
+    id: "gke-rdma-annotations",
+    what: "GKE's rdma-N networks are asked for without the annotation networking.gke.io/interfaces",
+    why: "GKE attaches the NICs of these networks through the annotation networking.gke.io/interfaces, which is not in the file",
+    fix: "add the annotation with the same networks",
+    quiet_if: "the annotation is there; device claims; the host's network",
+    source: "Google Cloud: A3 Ultra, A4 and A4X with GPUDirect RDMA",
+};
+
+const NVLINK_BETWEEN_PODS: Cause = Cause {
+    id: "nvlink-not-between-pods",
+    what: "prefill and decode on one host, in pods of their own, without a fabric",
+    why: "pods do not share IPC or PID namespaces and do not see each other's GPUs, so NVLink between them is not certain; without it KV goes over TCP inside the host",
+    fix: "request RDMA devices for the same-host case too, or put both roles into one pod",
+    quiet_if: "one pod; a fabric is asked for",
+    source: "CUDA IPC: same PID namespace and mutually visible GPUs; upstream's pages contradict each other",
+};
+
+const ROCE_ROUTES: Cause = Cause {
+    id: "ucx-roce-reachability-unset",
+    what: "RoCE NICs of GKE or of device claims, and UCX_IB_ROCE_REACHABILITY_MODE is not set",
+    why: "from 1.19 on UCX checks routes before it uses a RoCE device; where the log names the device and the lanes are tcp, UCX_IB_ROCE_REACHABILITY_MODE=all skips that check",
+    fix: "set UCX_IB_ROCE_REACHABILITY_MODE=all if the lanes are tcp",
+    quiet_if: "it is set; another library carries KV",
+    source: "llm-d issue 2423",
 };
 
 fn run(view: &View<'_>, findings: &mut Findings) {
@@ -178,7 +205,14 @@ fn requested(kv: &WorkerView<'_>, findings: &mut Findings) {
             .iter()
             .any(|(n, _)| n == "networking.gke.io/interfaces")
     {
-        finding = finding.note("GKE attaches the NICs of these networks through the annotation networking.gke.io/interfaces, which is not in the file");
+        finding = finding.told(&GKE_ANNOTATION);
+    }
+    let policy_routed = kv.fabric.gke_networks || matches!(kv.fabric.rdma, Some(Rdma::Claim(_)));
+    if policy_routed
+        && kv.path.may_use_ucx()
+        && kv.worker.setting("UCX_IB_ROCE_REACHABILITY_MODE").is_none()
+    {
+        finding = finding.told(&ROCE_ROUTES);
     }
     findings.push(finding);
 }
@@ -246,8 +280,11 @@ fn nobody(view: &View<'_>, findings: &mut Findings) {
         if let Some(how) = how {
             finding = finding.at(&how.place, how.value.clone());
             if how.value.starts_with("preferred") {
-                finding = finding.note("a preferred affinity is not a guarantee, and pods do not share IPC or PID namespaces, so NVLink between them is not certain");
+                finding = finding.note("a preferred affinity is not a guarantee");
             }
+        }
+        if !view.is_one_pod() {
+            finding = finding.told(&NVLINK_BETWEEN_PODS);
         }
         findings.push(finding);
         return;

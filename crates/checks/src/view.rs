@@ -110,9 +110,9 @@ const AS_WRITTEN: [&str; 11] = [
 ];
 
 impl WorkerView<'_> {
-    /// The pod runs as its manifest says.
+    /// The pod runs as its manifest says. A container without an image is the patch of another one.
     pub(crate) fn is_as_written(&self) -> bool {
-        AS_WRITTEN.contains(&self.worker.kind.as_str())
+        AS_WRITTEN.contains(&self.worker.kind.as_str()) && self.worker.image.is_some()
     }
 
     /// Dynamo's operator makes the pod.

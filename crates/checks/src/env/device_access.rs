@@ -61,7 +61,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
 
 fn claims(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
     let worker = kv.worker;
-    if !kv.is_as_written() || worker.image.is_none() && !worker.has_command {
+    if !kv.is_as_written() {
         return;
     }
     let role = worker.role.as_str();

@@ -122,7 +122,8 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
                 .worker(worker);
             let file = worker
                 .setting("--extra-engine-args")
-                .or_else(|| worker.setting("--extra-llm-api-options"));
+                .or_else(|| worker.setting("--extra-llm-api-options"))
+                .or_else(|| worker.setting("--override-engine-args"));
             finding = match (kv.path.place.as_ref(), file) {
                 (Some(place), _) => finding.at(place, format!("{role}: backend is null")),
                 (None, Some(setting)) => finding.at(

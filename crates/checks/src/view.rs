@@ -71,11 +71,22 @@ impl<'f> View<'f> {
                 && w.worker.part == first.worker.part
                 && w.worker.nodes <= 1
         };
+        // Containers of one pod have names of their own; manifests without a name can look alike otherwise.
+        let mut containers: Vec<&str> = self
+            .kv
+            .iter()
+            .map(|w| w.worker.container.as_str())
+            .collect();
+        containers.sort_unstable();
+        let distinct = containers
+            .windows(2)
+            .all(|pair| pair.first() != pair.last());
         // Only workloads with one template: kinds with several could name two of them alike.
         matches!(
             first.worker.kind.as_str(),
             "Pod" | "Deployment" | "StatefulSet"
-        ) && self.has_both_roles()
+        ) && distinct
+            && self.has_both_roles()
             && self.kv.iter().all(same)
     }
 

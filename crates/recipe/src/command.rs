@@ -354,8 +354,15 @@ impl Reader<'_, '_> {
         }
         let found = words.iter().enumerate().skip(1).find_map(|(index, word)| {
             let next = words.get(index + 1).map(|w| w.text.as_str());
+            let before = words.get(index - 1).map(|w| w.text.as_str());
+            // A directory may be called like an engine.
+            let runs = before == Some("-m")
+                || next == Some("serve")
+                || word.text.rsplit('/').next() == Some("trtllm-serve");
             match engine::program(&word.text, next) {
-                Some(Program::Engine(engine)) if !word.quoted => Some((index, word, engine)),
+                Some(Program::Engine(engine)) if runs && !word.quoted => {
+                    Some((index, word, engine))
+                }
                 _ => None,
             }
         });

@@ -237,8 +237,16 @@ fn unknown_names(variables: &Variables<'_>) -> Vec<Located<String>> {
 
 /// Where a variable or flag names a service of the cluster: `….svc`, or a leader's name by its controller.
 fn cluster_names(variables: &Variables<'_>, flags: &[FlagDraft]) -> Option<Place> {
+    // `etcd.infra.svc:2379`, `nats.infra.svc.cluster.local`.
+    let service = |text: &str| {
+        text.match_indices(".svc").any(|(at, found)| {
+            text.get(at + found.len()..).is_none_or(|rest| {
+                rest.is_empty() || rest.starts_with([':', '/', '.', ',', '"', ' '])
+            })
+        })
+    };
     let names = |text: &str| {
-        text.contains(".svc")
+        service(text)
             || text.contains("LWS_LEADER_ADDRESS")
             || text.contains("GROVE_HEADLESS_SERVICE")
     };
@@ -409,7 +417,15 @@ fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec
                 Some(found) => settings.extend(found),
                 None => settings.push(Setting {
                     name: flag.name.clone(),
-                    value: Value::Dynamic(model::NOT_JSON.into()),
+                    value: Value::Dynamic(
+                        // `${X}` and `{{ x }}` are filled in before the manifest is applied.
+                        if json.contains('$') || json.contains("{{") {
+                            "filled in by a template"
+                        } else {
+                            model::NOT_JSON
+                        }
+                        .into(),
+                    ),
                     form,
                     place: place.clone(),
                 }),

@@ -239,7 +239,7 @@ fn other_provider<'f>(kv: &WorkerView<'f>) -> Option<&'f Setting> {
             };
             let named = list
                 .split([',', ';'])
-                .any(|p| p.trim().eq_ignore_ascii_case("efa"));
+                .any(|p| p.trim().to_ascii_lowercase().starts_with("efa"));
             !list.trim().is_empty() && named == deny
         })
     })

@@ -182,7 +182,11 @@ fn buffer(kv: &WorkerView<'_>, findings: &mut Findings) {
         return;
     };
     let tcp_is_judged = kv.path.may_use_ucx() && kv.tls.as_ref().is_some_and(|t| !t.rdma);
-    if worker.accelerator != Some(Accelerator::Nvidia) || tcp_is_judged {
+    // Connectors that offload to memory have the same key.
+    if worker.accelerator != Some(Accelerator::Nvidia)
+        || kv.path.connector != Connector::Nixl
+        || tcp_is_judged
+    {
         return;
     }
     let role = worker.role.as_str();

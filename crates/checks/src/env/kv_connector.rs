@@ -7,7 +7,7 @@
 //! and PdConnector), `--disaggregation-transfer-backend`, `cache_transceiver_config.backend`.
 //! Connectors that only offload (DynamoConnector, OffloadingConnector, LMCache) do not count.
 
-use model::{Engine, Grade, Reason, Role};
+use model::{Engine, Grade, GroupPart, Reason, Role};
 
 use crate::check::{Cause, Check};
 use crate::finding::{Finding, Findings};
@@ -141,6 +141,27 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
 
 fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: &mut Findings) {
     let worker = kv.worker;
+    // The other pods of a group often only join (ray start): the leader's engine starts their ranks.
+    let of_leader = view.kv.iter().find(|o| {
+        worker.part == Some(GroupPart::Member)
+            && o.worker.part == Some(GroupPart::Leader)
+            && o.worker.name == worker.name
+            && matches!(o.path.connector, Connector::Nixl | Connector::Mooncake)
+    });
+    if let Some(leader) = of_leader {
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotApplicable,
+                format!(
+                    "ranks of {}, whose leader configures the KV connector",
+                    leader.worker.name
+                ),
+            )
+            .worker(worker),
+        );
+        return;
+    }
     let told = worker
         .setting("--disaggregation-mode")
         .or_else(|| worker.setting("--is-prefill-worker"));

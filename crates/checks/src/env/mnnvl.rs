@@ -91,7 +91,7 @@ fn wrong_node_count<'f>(view: &View<'f>) -> Option<&'f model::ComputeDomain> {
                     .iter()
                     .any(|c| c.template.is_some() && c.template == domain.template)
             })
-            .map(|w| w.replicas.map(|r| r * w.nodes))
+            .map(|w| w.replicas.map(|r| r.saturating_mul(w.nodes)))
             .sum();
         pods.is_some_and(|p| p > 0 && p != nodes)
     })

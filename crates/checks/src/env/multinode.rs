@@ -10,6 +10,7 @@ use model::{Engine, Form, GroupPart, Worker};
 use crate::check::{Cause, Check};
 use crate::fabric::{self, Fabric};
 use crate::finding::{Finding, Findings};
+use crate::kv_path::{self, Connector};
 use crate::view::{View, WorkerView};
 
 const NAME: &str = "env/multinode";
@@ -37,7 +38,7 @@ const PARTIAL: Cause = Cause {
     what: "the leader's template asks for a fabric or sets a transport variable and the workers' template does not, or the reverse",
     why: "ranks on the other pods have no RDMA device or another transport list: their part of the KV cache goes over TCP, or not at all",
     fix: "give both templates the same resources, claims and transport variables (a YAML anchor keeps them together)",
-    quiet_if: "both templates agree, or share a block by an anchor; only one template exists; the pods without it hold no accelerator",
+    quiet_if: "both templates agree, or share a block by an anchor; only one template exists; the pods without it hold no accelerator; for variables: ranks that Ray starts get the leader's",
     source: "LeaderWorkerSet API: leaderTemplate and workerTemplate are separate pod templates",
 };
 
@@ -117,6 +118,18 @@ fn templates(view: &View<'_>, leader: &WorkerView<'_>, findings: &mut Findings) 
         );
         return;
     }
+    // Ray hands the leader's UCX variables to its workers, and a sourced file may set them; only a template
+    // that starts its ranks itself and shows all it sets can lack one.
+    let shows_all = |w: &Worker| {
+        w.hidden.is_empty()
+            && matches!(
+                kv_path::of(w).connector,
+                Connector::Nixl | Connector::Mooncake | Connector::Other(_)
+            )
+    };
+    if !shows_all(leader.worker) || !shows_all(member) {
+        return;
+    }
     for name in SHARED {
         let (one, other) = (leader.worker.setting(name), member.setting(name));
         let (set, lacks, whose) = match (one, other) {
@@ -154,7 +167,7 @@ fn ranks(kv: &WorkerView<'_>, findings: &mut Findings) {
             matches!(
                 s.form,
                 Form::ShellExport | Form::ShellPrefix | Form::EnvFrom
-            ) && ["UCX_", "NIXL_", "FI_", "TRTLLM_", "NCCL_"]
+            ) && ["UCX_", "NIXL_", "FI_", "TRTLLM_"]
                 .iter()
                 .any(|p| s.name.starts_with(p))
         })

@@ -107,10 +107,8 @@ fn is_virtual_function(resource: &Resource) -> bool {
     };
     let rest = rest.to_ascii_lowercase();
     let mut words = rest.split(['-', '_', '.']);
-    let infiniband = rest
-        .split(['-', '_', '.'])
-        .any(|w| w == "ib" || w.starts_with("ibs"))
-        || rest.contains("infiniband");
+    let infiniband =
+        rest.split(['-', '_', '.']).any(|w| w.starts_with("ib")) || rest.contains("infiniband");
     !infiniband
         && (domain == "openshift.io"
             || rest.contains("sriov")

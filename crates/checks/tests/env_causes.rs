@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use checks::{CHECKS, judge_env};
-use model::{CheckResult, Report, Status};
+use model::{CheckResult, Report, Role, Status};
 
 /// A worker's pod, as far as the rules look at it.
 #[derive(Clone)]
@@ -24,6 +24,7 @@ struct Pod {
     labels: Vec<String>,
     annotations: Vec<String>,
     security: Vec<String>,
+    mounts: Vec<String>,
     nodes: u64,
     replicas: u64,
     container: &'static str,
@@ -49,6 +50,7 @@ fn vllm(role: &'static str) -> Pod {
         labels: Vec::new(),
         annotations: Vec::new(),
         security: vec!["capabilities: {add: [IPC_LOCK]}".into()],
+        mounts: Vec::new(),
         nodes: 1,
         replicas: 1,
         container: "main",
@@ -171,6 +173,11 @@ impl Pod {
         self
     }
 
+    fn mount(mut self, mount: &str) -> Self {
+        self.mounts.push(format!("- {mount}"));
+        self
+    }
+
     fn image(mut self, image: &str) -> Self {
         self.image = image.into();
         self
@@ -219,6 +226,7 @@ impl Pod {
         };
         list("env", &self.env);
         list("securityContext", &self.security);
+        list("volumeMounts", &self.mounts);
         let mut resources = vec!["limits:".to_owned()];
         resources.extend(self.limits.iter().map(|l| format!("  {l}")));
         if !self.claims.is_empty() {
@@ -350,6 +358,22 @@ fn patch(make: impl Fn(&'static str) -> Pod) -> String {
 }
 
 const DOMAIN: &str = "---\napiVersion: resource.nvidia.com/v1beta1\nkind: ComputeDomain\nmetadata: {name: kv}\nspec:\n  numNodes: 0\n  channel: {resourceClaimTemplate: {name: kv-compute-domain}}\n";
+
+const TRANSPORT: &str = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: transport}\ndata:\n  UCX_TLS: rc,cuda_copy\n";
+
+/// A worker whose Mooncake reads a file out of a ConfigMap.
+fn mooncake_file(pod: Pod) -> Pod {
+    pod.kv(r#"{"kv_connector":"MooncakeConnector","kv_role":"kv_both"}"#)
+        .env("MOONCAKE_CONFIG_PATH", "/etc/mooncake/mooncake.json")
+        .spec("volumes: [{name: mooncake, configMap: {name: mooncake}}]")
+        .mount("{name: mooncake, mountPath: /etc/mooncake}")
+}
+
+fn mooncake_json(protocol: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: mooncake}}\ndata:\n  mooncake.json: '{{\"protocol\": \"{protocol}\"}}'\n"
+    )
+}
 
 fn judge(yaml: &str) -> Report {
     let draft = recipe::read("recipe.yaml", yaml);
@@ -543,6 +567,15 @@ fn cases() -> Vec<Case> {
             "UCX_TLS",
             both(move |r| no_rdma(r).env("UCX_TLS", "tcp,cuda_copy")),
             both(move |r| no_rdma(r).accelerator("gpu.intel.com/xe: '1'").env("UCX_TLS", "tcp,ze_copy")),
+        ),
+        warn(
+            "ucx-tls-tcp-only",
+            "UCX_TLS",
+            plain(move |r| no_rdma(r).env("UCX_TLS", "tcp,cuda_copy")),
+            one_pod(
+                &no_rdma("prefill").env("UCX_TLS", "tcp,cuda_copy"),
+                &no_rdma("decode").env("UCX_TLS", "tcp,cuda_copy"),
+            ),
         ),
         warn(
             "cuda-ipc-tcp-without-imex",
@@ -760,6 +793,12 @@ fn cases() -> Vec<Case> {
             both(move |r| no_rdma(r).env("MC_FORCE_TCP", "0")),
         ),
         warn(
+            "mooncake-protocol-tcp",
+            "mooncake.json",
+            both(move |r| mooncake_file(no_rdma(r))) + &mooncake_json("tcp"),
+            both(move |r| mooncake_file(no_rdma(r))) + &mooncake_json("rdma"),
+        ),
+        warn(
             "vllm-kv-buffer-cpu",
             "kv_buffer_device",
             both(|r| vllm(r).kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_both","kv_buffer_device":"cpu"}"#)),
@@ -797,6 +836,12 @@ fn cases() -> Vec<Case> {
             both(|r| vllm(r).label("sidecar.istio.io/inject: 'false'")),
         ),
         warn(
+            "istio-sidecar",
+            "linkerd.io/inject",
+            both(|r| vllm(r).annotation("linkerd.io/inject: enabled")),
+            both(|r| vllm(r).annotation("linkerd.io/inject: enabled").annotation("config.linkerd.io/skip-inbound-ports: '1-65535'")),
+        ),
+        warn(
             "dns-headless",
             "clusterIP: None",
             both(|r| sglang(r).nodes(2).flag("--dist-init-addr=ranks:5000")) + &headless(false),
@@ -820,6 +865,12 @@ fn cases() -> Vec<Case> {
             "export UCX_TLS",
             both(|r| trtllm(r).nodes(2).command(&format!("command: [sh, -c]\nargs:\n- |\n  export UCX_TLS=rc,cuda_copy\n  exec python3 -m dynamo.trtllm --disaggregation-mode {r} --extra-engine-args /opt/{r}.yaml"))),
             both(|r| trtllm(r).nodes(2).env("UCX_TLS", "rc,cuda_copy")),
+        ),
+        warn(
+            "trtllm-ranks-miss-settings",
+            "UCX_TLS: ",
+            graph(&["prefill", "decode"].map(|r| trtllm(r).nodes(2))).replace("securityContext:", "envFrom: [{configMapRef: {name: transport}}]\n          securityContext:") + TRANSPORT,
+            graph(&["prefill", "decode"].map(trtllm)).replace("securityContext:", "envFrom: [{configMapRef: {name: transport}}]\n          securityContext:") + TRANSPORT,
         ),
         // The pair.
         fail(
@@ -1139,10 +1190,18 @@ fn every_cause_is_shown_and_stays_quiet() {
             problems.push(format!("{name}: stands on {at:?}, not on {lines:?}"));
         }
         let report = judge(&case.quiet);
-        assert!(
-            !report.deployments.is_empty(),
-            "{name}: the quiet recipe is empty"
-        );
+        // Quiet for its own reason, not because nothing was recognized.
+        let roles: BTreeSet<Role> = report
+            .deployments
+            .iter()
+            .flat_map(|d| d.workers.iter().map(|w| w.role))
+            .collect();
+        if !roles.contains(&Role::Prefill) || !roles.contains(&Role::Decode) {
+            problems.push(format!(
+                "{name}: the quiet recipe has {roles:?}\n{}",
+                case.quiet
+            ));
+        }
         if let Some(noise) = told(&report, case).first() {
             problems.push(format!(
                 "{name}: not quiet: {}\n{}",

@@ -360,19 +360,17 @@ impl Reader<'_, '_> {
                 || next == Some("serve")
                 || word.text.rsplit('/').next() == Some("trtllm-serve");
             match engine::program(&word.text, next) {
-                Some(Program::Engine(engine)) if runs && !word.quoted => {
-                    Some((index, word, engine))
-                }
+                Some(Program::Engine(engine)) if runs && !word.quoted => Some((index, engine)),
                 _ => None,
             }
         });
-        let Some((index, word, engine)) = found else {
+        let (Some((index, engine)), Some(first)) = (found, words.first()) else {
             return false;
         };
         if self.run.fault.is_none() {
             self.run.fault = Some(Located {
                 value: CommandFault::Swallowed,
-                place: word.place(self.text, true),
+                place: first.place(self.text, true),
             });
         }
         if self.run.engine.is_none() {

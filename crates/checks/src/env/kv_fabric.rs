@@ -84,7 +84,7 @@ const LIBFABRIC_ON_IB: Cause = Cause {
     what: "the NIXL backend is LIBFABRIC and the worker asks for InfiniBand or RoCE devices, not for EFA",
     why: "NIXL's LIBFABRIC backend picks cxi, efa, tcp or sockets, never verbs: the NICs that are asked for carry nothing and KV goes over TCP",
     fix: "use the UCX backend on InfiniBand and RoCE",
-    quiet_if: "EFA or Slingshot devices are there; the host's own devices, whose kind the file does not show",
+    quiet_if: "EFA or Slingshot devices are there; device claims and the host's own devices, whose kind the file does not show",
     source: "ai-dynamo/nixl src/utils/libfabric/libfabric_common.cpp:36-125",
 };
 
@@ -148,8 +148,8 @@ fn run(view: &View<'_>, findings: &mut Findings) {
 /// NICs that NIXL's LIBFABRIC backend does not use. True where a finding says so.
 fn libfabric_on_ib(kv: &WorkerView<'_>, findings: &mut Findings) -> bool {
     let place = match kv.fabric.rdma {
+        // A device claim's name does not tell what its NIC is.
         Some(Rdma::Resource(r)) if !is_slingshot(&r.name) => &r.place,
-        Some(Rdma::Claim(c)) if !is_slingshot(&c.name) => &c.place,
         _ => return false,
     };
     if !kv.path.uses_libfabric() || kv.fabric.efa.is_some() || kv.worker.privileged {

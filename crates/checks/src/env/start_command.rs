@@ -67,7 +67,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
                     format!(
                         "{role}: the engine is an argument of the shell command before it and never starts"
                     ),
-                    format!("{role}: belongs to the command before it"),
+                    format!("{role}: takes the engine as an argument"),
                 ),
                 CommandFault::LostArguments => (
                     &LOST_ARGUMENTS,

@@ -52,7 +52,7 @@ const TCP_ONLY: Cause = Cause {
     what: "UCX_TLS leaves TCP as the only transport between nodes",
     why: "no RDMA transport may be chosen: KV goes over sockets, and GPU data through host memory",
     fix: "remove UCX_TLS (UCX then uses every transport that works), or list rc with cuda_copy and cuda_ipc",
-    quiet_if: "no KV worker; a backend other than UCX; XPU and CPU examples whose base path is TCP (a note); multi-node NVLink with a compute domain",
+    quiet_if: "no KV worker; a backend other than UCX; both roles in one pod; XPU and CPU examples whose base path is TCP (a note); multi-node NVLink with a compute domain",
     source: "UCX ucp_context.c; reference model checked against UCX 1.13 to 1.23",
 };
 
@@ -439,7 +439,7 @@ fn tcp_only(
         // KV goes over multi-node NVLink, tcp carries control messages; env/mnnvl judges the rest.
         return false;
     }
-    if view.is_single_host() && effect.nvlink {
+    if view.is_one_pod() || (view.is_single_host() && effect.nvlink) {
         return false;
     }
     if matches!(

@@ -792,8 +792,8 @@ fn cases() -> Vec<Case> {
             both(move |r| no_rdma(r).kv(&mooncake("rdma")).env("MC_FORCE_TCP", "0")),
             both(move |r| no_rdma(r).env("MC_FORCE_TCP", "0")),
         ),
-        warn(
-            "mooncake-protocol-tcp",
+        note(
+            "mooncake-file-protocol-tcp",
             "mooncake.json",
             both(move |r| mooncake_file(no_rdma(r))) + &mooncake_json("tcp"),
             both(move |r| mooncake_file(no_rdma(r))) + &mooncake_json("rdma"),

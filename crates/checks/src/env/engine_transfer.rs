@@ -23,7 +23,7 @@ pub(crate) const CHECK: Check = Check {
     title: "engine settings for KV transfer do what they seem to do",
     source: include_str!("engine_transfer.rs"),
     causes: &[IB_DEVICE_IGNORED, MOONCAKE_TCP, BUFFER_CPU],
-    notes: &[TRTLLM_STAGES],
+    notes: &[TRTLLM_STAGES, MOONCAKE_FILE],
     run,
 };
 
@@ -38,11 +38,20 @@ const IB_DEVICE_IGNORED: Cause = Cause {
 
 const MOONCAKE_TCP: Cause = Cause {
     id: "mooncake-protocol-tcp",
-    what: "Mooncake is told to use TCP: protocol tcp in its configuration, or MC_FORCE_TCP",
+    what: "Mooncake is told to use TCP: mooncake_protocol tcp in the connector's configuration, or MC_FORCE_TCP",
     why: "KV goes over sockets and through host memory; MC_FORCE_TCP does so whatever its value, even 0",
     fix: "set the protocol to rdma and remove MC_FORCE_TCP",
-    quiet_if: "another library carries KV; MOONCAKE_PROTOCOL of a Mooncake store, which is not the way between prefill and decode",
+    quiet_if: "another library carries KV; MOONCAKE_PROTOCOL and the file of a Mooncake store, which is not the way between prefill and decode (a note)",
     source: "kvcache-ai/Mooncake transfer_engine_impl.cpp:209; vLLM MooncakeConnector",
+};
+
+const MOONCAKE_FILE: Cause = Cause {
+    id: "mooncake-file-protocol-tcp",
+    what: "the file that MOONCAKE_CONFIG_PATH names says protocol tcp",
+    why: "the Mooncake store and connectors of old vLLM releases read this file; current connectors between prefill and decode take rdma unless mooncake_protocol says otherwise",
+    fix: "set the protocol to rdma",
+    quiet_if: "rdma; another library carries KV",
+    source: "vLLM MooncakeConnector (mooncake_protocol); Mooncake store configuration",
 };
 
 const BUFFER_CPU: Cause = Cause {
@@ -146,18 +155,25 @@ fn mooncake(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
         return;
     }
     let role = worker.role.as_str();
-    let protocol = [
-        "kv_connector_extra_config.mooncake_protocol",
-        "mooncake.protocol",
-    ]
-    .iter()
-    .find_map(|n| worker.setting(n))
-    .filter(|s| {
-        s.value
-            .literal()
-            .is_some_and(|v| v.eq_ignore_ascii_case("tcp"))
-    });
-    let Some(setting) = worker.setting("MC_FORCE_TCP").or(protocol) else {
+    let tcp = |name: &str| {
+        worker.setting(name).filter(|s| {
+            s.value
+                .literal()
+                .is_some_and(|v| v.eq_ignore_ascii_case("tcp"))
+        })
+    };
+    let Some(setting) = worker
+        .setting("MC_FORCE_TCP")
+        .or_else(|| tcp("kv_connector_extra_config.mooncake_protocol"))
+    else {
+        if let Some(setting) = tcp("mooncake.protocol") {
+            findings.push(
+                Finding::ok(NAME, format!("{role}: Mooncake's file says protocol tcp"))
+                    .worker(worker)
+                    .at(&setting.place, role)
+                    .told(&MOONCAKE_FILE),
+            );
+        }
         return;
     };
     let detail = format!("{role}: Mooncake is told to use TCP");

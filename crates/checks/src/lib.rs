@@ -12,9 +12,11 @@ mod inputs;
 mod judge;
 mod kv_path;
 mod registry;
+mod requirements;
 mod view;
 
 pub use check::{Cause, Check};
 pub use inputs::PROBLEMS;
 pub use judge::judge_env;
 pub use registry::{CHECKS, cause, check};
+pub use requirements::{REQUIRED, Required};

@@ -5,6 +5,7 @@ use crate::env;
 
 /// Every check.
 pub const CHECKS: &[Check] = &[
+    env::roles::CHECK,
     env::start_command::CHECK,
     env::kv_connector::CHECK,
     env::kv_fabric::CHECK,

@@ -872,6 +872,17 @@ fn cases() -> Vec<Case> {
             graph(&["prefill", "decode"].map(|r| trtllm(r).nodes(2))).replace("securityContext:", "envFrom: [{configMapRef: {name: transport}}]\n          securityContext:") + TRANSPORT,
             graph(&["prefill", "decode"].map(trtllm)).replace("securityContext:", "envFrom: [{configMapRef: {name: transport}}]\n          securityContext:") + TRANSPORT,
         ),
+        // The roles.
+        warn(
+            "role-missing",
+            "--disaggregation-mode=decode",
+            both(vllm)
+                .replace("name: prefill-worker", "name: first")
+                .replace("type: prefill", "type: decode")
+                .replace("--disaggregation-mode=prefill", "--disaggregation-mode=decode")
+                .replace("llm-d.ai/role: prefill", "llm-d.ai/role: decode"),
+            good(),
+        ),
         // The pair.
         fail(
             "connector-differs",

@@ -4,11 +4,13 @@ pub mod args;
 mod explain;
 mod live;
 mod output;
+mod render;
 mod sources;
 mod vars;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 use model::Exit;
@@ -17,7 +19,7 @@ use model::exit::{FailOn, exit_of};
 use crate::args::{Cli, Command, EnvArgs, FailOnArg, OutputArgs, SchemaOf};
 use crate::output::Outputs;
 
-pub use explain::of_check as check_page;
+pub use explain::{of_check as check_page, of_inputs as input_page};
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
@@ -25,7 +27,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code());
-            let _closed_terminal = error.print();
+            refuse(&error);
             return ExitCode::from(code);
         }
     };
@@ -39,7 +41,28 @@ pub fn main() -> ExitCode {
 }
 
 fn complain(message: &str) {
-    let _closed_terminal = writeln!(io::stderr(), "check-interconnect: {message}");
+    let _closed_terminal = writeln!(
+        io::stderr(),
+        "check-interconnect: {}",
+        report::visible(message)
+    );
+}
+
+/// What clap says, which repeats what was typed.
+fn refuse(error: &clap::Error) {
+    let text = error.render().to_string();
+    let visible: String = text
+        .split_inclusive('\n')
+        .map(|line| {
+            line.strip_suffix('\n')
+                .map_or_else(|| report::visible(line), |l| report::visible(l) + "\n")
+        })
+        .collect();
+    let _closed_terminal = if error.use_stderr() && visible != text {
+        io::stderr().write_all(visible.as_bytes())
+    } else {
+        error.print()
+    };
 }
 
 fn run(cli: Cli) -> Result<ExitCode, String> {
@@ -61,7 +84,19 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
 fn env(args: &EnvArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     Outputs::from_args(&args.output)?;
-    let facts = sources::read(&args.paths);
+    let mut values = Vec::new();
+    for file in &args.values {
+        values.push(
+            render::Values::new(file)
+                .ok_or_else(|| format!("--values {}: no such file", file.display()))?,
+        );
+    }
+    let options = render::Options {
+        off: args.no_render,
+        timeout: Duration::from_secs(args.render_timeout),
+        values: &values,
+    };
+    let facts = sources::read(&args.paths, options)?;
     let scope = args
         .paths
         .iter()
@@ -86,9 +121,10 @@ fn print(text: &str) -> Result<ExitCode, String> {
         .write_all(text.as_bytes())
         .and_then(|()| io::stdout().flush())
     {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("cannot write to standard output: {error}"))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!(
+            "cannot write to standard output: {}",
+            sources::reason(&error)
+        )),
         _ => Ok(ExitCode::SUCCESS),
     }
 }

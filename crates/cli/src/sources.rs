@@ -1,6 +1,7 @@
 //! Reads what `env` is given: files, directories, standard input. Whatever cannot be read becomes a problem of
 //! its own and never stops the others.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, FileType};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,8 @@ use model::{Facts, Input, InputProblem, Outcome};
 use recipe::FileDraft;
 use walkdir::WalkDir;
 
+use crate::render::{self, Made};
+
 /// Larger inputs are no manifests.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -20,6 +23,8 @@ const LARGE: u64 = 4 * 1024 * 1024;
 /// What became of one path.
 enum Read {
     Draft(FileDraft),
+    /// A rendered text: judged without regard to its neighbours, with something to say about it.
+    Rendered(FileDraft, InputProblem),
     Problem(Arc<str>, InputProblem),
 }
 
@@ -28,19 +33,36 @@ enum Work {
     Stdin,
     File(PathBuf),
     Problem(Arc<str>, InputProblem),
+    /// Rendered and read already; taken out once.
+    Done(Arc<str>, Mutex<Option<Read>>),
+}
+
+impl Work {
+    /// The name of the input.
+    fn name(&self) -> Arc<str> {
+        match self {
+            Self::Stdin => "-".into(),
+            Self::File(path) => shown(path),
+            Self::Problem(name, _) | Self::Done(name, _) => Arc::clone(name),
+        }
+    }
 }
 
 /// Reads all paths into facts, in the order given; directories in the order of their names.
-pub(crate) fn read(paths: &[PathBuf]) -> Facts {
+pub(crate) fn read(paths: &[PathBuf], options: render::Options<'_>) -> Result<Facts, String> {
     let mut work = Vec::new();
     for path in paths {
         plan(path, &mut work);
     }
+    once(&mut work);
+    let work = rendered(work, paths, options)?;
     let mut drafts = Vec::new();
     let mut problems = Vec::new();
+    let mut alone = Vec::new();
     for read in read_all(&work) {
         match read {
             Read::Draft(draft) => drafts.push(draft),
+            Read::Rendered(draft, note) => alone.push((draft, note)),
             Read::Problem(path, problem) => problems.push(Input {
                 path,
                 documents: 0,
@@ -49,8 +71,106 @@ pub(crate) fn read(paths: &[PathBuf]) -> Facts {
         }
     }
     let mut facts = recipe::assemble(drafts);
+    if alone.is_empty() {
+        facts.inputs.extend(problems);
+        return Ok(facts);
+    }
+    for (draft, note) in alone {
+        // A ConfigMap or the other half of a deployment is in the same text, or it is not deployed with it.
+        let mut own = recipe::assemble(vec![draft]);
+        if let Some(input) = own.inputs.first_mut() {
+            input.problems.insert(0, note);
+        }
+        facts.inputs.append(&mut own.inputs);
+        facts.deployments.append(&mut own.deployments);
+    }
+    let mut order: HashMap<Arc<str>, usize> = HashMap::new();
+    for (at, item) in work.iter().enumerate() {
+        order.entry(item.name()).or_insert(at);
+    }
+    let place = |path: Option<&Arc<str>>| path.and_then(|p| order.get(p)).copied();
+    facts.inputs.sort_by_key(|i| place(Some(&i.path)));
+    facts.deployments.sort_by_key(|d| place(d.files.first()));
     facts.inputs.extend(problems);
-    facts
+    Ok(facts)
+}
+
+/// Puts what kustomizations and charts render to in place of their files.
+fn rendered(
+    work: Vec<Work>,
+    paths: &[PathBuf],
+    options: render::Options<'_>,
+) -> Result<Vec<Work>, String> {
+    let files: Vec<(usize, &Path)> = work
+        .iter()
+        .enumerate()
+        .filter_map(|(at, item)| match item {
+            Work::File(path) => Some((at, path.as_path())),
+            _ => None,
+        })
+        .collect();
+    let render::Rendered {
+        covered,
+        made,
+        charts,
+    } = render::all(&files, options, &|path, bytes| text(path, Ok(bytes)));
+    if !charts && !options.values.is_empty() {
+        return Err("--values: no Helm chart is among the inputs".to_owned());
+    }
+    if covered.is_empty() && made.is_empty() {
+        return Ok(work);
+    }
+    let mut made = made.into_iter().peekable();
+    let mut all = Vec::with_capacity(work.len());
+    for (at, item) in work.into_iter().enumerate() {
+        while let Some((_, new)) = made.next_if(|(before, _)| *before <= at) {
+            all.push(match new {
+                Made::Text(read, name, note) => {
+                    let read = match read {
+                        Read::Draft(draft) => Read::Rendered(draft, note),
+                        other => other,
+                    };
+                    Work::Done(name, Mutex::new(Some(read)))
+                }
+                Made::Problem(path, problem) => Work::Problem(path, problem),
+                Made::Part(path) => Work::File(path),
+            });
+        }
+        match (covered.get(&at), item) {
+            // What was named itself is not left out without a word.
+            (Some(owner), Work::File(path)) if paths.contains(&path) => {
+                let note = problem(
+                    "input-rendered",
+                    format!("it is judged as a part of {owner}"),
+                    "nothing is lost; --no-render judges it alone",
+                    Outcome::Noted,
+                );
+                all.push(Work::Problem(shown(&path), note));
+            }
+            (Some(_), _) => {}
+            (None, item) => all.push(item),
+        }
+    }
+    Ok(all)
+}
+
+/// A file that is named twice, itself and by its directory perhaps, is one recipe and not two. Links to it keep
+/// their own names: what stands beside a file can belong to it.
+fn once(work: &mut Vec<Work>) {
+    let mut seen = HashSet::new();
+    work.retain(|item| match item {
+        Work::Stdin => seen.insert(PathBuf::from("-")),
+        Work::File(path) if is_open_pipe(path) => true,
+        Work::File(path) => {
+            let directory = path
+                .parent()
+                .filter(|d| !d.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
+            let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+            seen.insert(directory.join(path.file_name().unwrap_or_default()))
+        }
+        Work::Problem(..) | Work::Done(..) => true,
+    });
 }
 
 fn shown(path: &Path) -> Arc<str> {
@@ -157,7 +277,7 @@ fn unreachable_path(path: &Path, error: &io::Error) -> InputProblem {
 }
 
 /// The system's words without Rust's "(os error N)".
-fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split_once(" (os error")
         .map_or(text.clone(), |(head, _)| head.to_owned())
@@ -174,7 +294,9 @@ fn directory(root: &Path, work: &mut Vec<Work>) {
     for entry in walk {
         match entry {
             Ok(entry) if entry.file_type().is_dir() => {}
-            Ok(entry) if !is_manifest_name(entry.path()) => {}
+            Ok(entry)
+                if !is_manifest_name(entry.path())
+                    && !render::is_kustomization(entry.file_name()) => {}
             Ok(entry) if entry.file_type().is_file() => {
                 found = true;
                 work.push(Work::File(entry.into_path()));
@@ -282,6 +404,10 @@ fn read_all(work: &[Work]) -> Vec<Read> {
 fn one(work: &Work, large: Option<&Mutex<()>>) -> Read {
     match work {
         Work::Problem(path, problem) => Read::Problem(Arc::clone(path), problem.clone()),
+        Work::Done(name, read) => {
+            let taken = read.lock().ok().and_then(|mut read| read.take());
+            taken.unwrap_or_else(|| text(Arc::clone(name), Ok(Vec::new())))
+        }
         Work::Stdin => text("-".into(), bytes(&mut io::stdin().lock(), 0)),
         Work::File(path) => {
             let name = shown(path);

@@ -11,6 +11,7 @@ pub(crate) mod mnnvl;
 pub(crate) mod multinode;
 pub(crate) mod pod_network;
 pub(crate) mod prefill_decode;
+pub(crate) mod roles;
 pub(crate) mod setting_names;
 mod setting_notes;
 pub(crate) mod setting_values;

@@ -13,6 +13,8 @@ pub struct Check {
     pub source: &'static str,
     /// Failure modes that it can name.
     pub causes: &'static [Cause],
+    /// Things worth knowing that it tells as notes; they change no verdict.
+    pub notes: &'static [Cause],
     /// Judges one deployment.
     pub(crate) run: fn(&View<'_>, &mut Findings),
 }
@@ -47,8 +49,8 @@ impl Check {
         doc
     }
 
-    /// One of its causes.
+    /// One of its causes or notes.
     pub fn cause(&self, id: &str) -> Option<&'static Cause> {
-        self.causes.iter().find(|c| c.id == id)
+        self.causes.iter().chain(self.notes).find(|c| c.id == id)
     }
 }

@@ -157,9 +157,11 @@ pub(crate) fn of<'f>(worker: &'f Worker, deployment: &'f Deployment) -> Fabric<'
         .resources
         .iter()
         .any(|r| r.name.starts_with("networking.gke.io.networks/rdma"));
+    // A network driver may attach a claim to the whole pod, so it counts although no container lists it.
     let claim = worker
         .claims
         .iter()
+        .chain(&worker.unlisted_claims)
         .find(|c| !is_compute_domain(c, deployment) && is_nic_claim(c, deployment));
     let device_mount = worker.host_paths.first().map(|p| &p.place);
     let host_devices = (worker.privileged && (worker.host_network || device_mount.is_some()))

@@ -105,10 +105,19 @@ impl Finding {
         self
     }
 
-    /// Something worth knowing that changes no verdict.
+    /// Something worth knowing that changes no verdict. Several are told one after another.
     pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
-        self.0.note = Some(note.into());
+        let note = note.into();
+        self.0.note = Some(match self.0.note.take() {
+            Some(before) => format!("{before}; {note}"),
+            None => note,
+        });
         self
+    }
+
+    /// A note that the check lists.
+    pub(crate) fn told(self, note: &'static Cause) -> Self {
+        self.note(note.why)
     }
 
     /// Evidence grade.

@@ -7,6 +7,7 @@ mod check;
 mod env;
 mod fabric;
 mod finding;
+mod image;
 mod inputs;
 mod judge;
 mod kv_path;

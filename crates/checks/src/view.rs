@@ -60,8 +60,41 @@ impl<'f> View<'f> {
         self.kv.iter().any(|w| w.fabric.any())
     }
 
+    /// Prefill and decode are containers of one pod.
+    pub(crate) fn is_one_pod(&self) -> bool {
+        let Some(first) = self.kv.first() else {
+            return false;
+        };
+        let same = |w: &WorkerView<'_>| {
+            w.worker.name == first.worker.name
+                && w.worker.kind == first.worker.kind
+                && w.worker.part == first.worker.part
+                && w.worker.nodes <= 1
+        };
+        // Containers of one pod have names of their own; manifests without a name can look alike otherwise.
+        let mut containers: Vec<&str> = self
+            .kv
+            .iter()
+            .map(|w| w.worker.container.as_str())
+            .collect();
+        containers.sort_unstable();
+        let distinct = containers
+            .windows(2)
+            .all(|pair| pair.first() != pair.last());
+        // Only workloads with one template: kinds with several could name two of them alike.
+        matches!(
+            first.worker.kind.as_str(),
+            "Pod" | "Deployment" | "StatefulSet"
+        ) && distinct
+            && self.has_both_roles()
+            && self.kv.iter().all(same)
+    }
+
     /// Prefill and decode are kept on one host by something that the input says.
     pub(crate) fn is_single_host(&self) -> bool {
+        if self.is_one_pod() {
+            return true;
+        }
         let placed = |role| {
             self.role(role).next().is_some()
                 && self
@@ -72,7 +105,32 @@ impl<'f> View<'f> {
     }
 }
 
+/// Kinds whose pods run as the manifest says; others are filled in by a base configuration or a chart.
+const AS_WRITTEN: [&str; 11] = [
+    "Pod",
+    "Deployment",
+    "StatefulSet",
+    "ReplicaSet",
+    "DaemonSet",
+    "LeaderWorkerSet",
+    "DisaggregatedSet",
+    "RoleBasedGroup",
+    "PodCliqueSet",
+    "DynamoGraphDeployment",
+    "DynamoComponentDeployment",
+];
+
 impl WorkerView<'_> {
+    /// The pod runs as its manifest says. A container without an image is the patch of another one.
+    pub(crate) fn is_as_written(&self) -> bool {
+        AS_WRITTEN.contains(&self.worker.kind.as_str()) && self.worker.image.is_some()
+    }
+
+    /// Dynamo's operator makes the pod.
+    pub(crate) fn is_dynamo(&self) -> bool {
+        self.worker.kind.starts_with("Dynamo")
+    }
+
     /// The engine really moves KV cache (a mock engine does not).
     pub(crate) fn is_mock(&self) -> bool {
         self.worker.engine == Engine::Mocker

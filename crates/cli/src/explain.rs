@@ -31,7 +31,11 @@ pub(crate) fn text(name: Option<&str>) -> Result<String, String> {
     let all = CHECKS
         .iter()
         .map(|c| c.name)
-        .chain(CHECKS.iter().flat_map(|c| c.causes.iter().map(|c| c.id)))
+        .chain(
+            CHECKS
+                .iter()
+                .flat_map(|c| c.causes.iter().chain(c.notes).map(|c| c.id)),
+        )
         .chain(checks::PROBLEMS.iter().map(|p| p.id));
     let close = settings::distance::closest(name, all);
     let hint = close
@@ -50,6 +54,9 @@ fn list() -> String {
         for cause in check.causes {
             let _infallible = writeln!(out, "      {}", cause.id);
         }
+        for note in check.notes {
+            let _infallible = writeln!(out, "      {} (a note)", note.id);
+        }
     }
     let _infallible = writeln!(out, "\ninput\n    what could not be read, and why");
     for problem in checks::PROBLEMS {
@@ -66,6 +73,12 @@ pub fn of_check(check: &Check) -> String {
     }
     for cause in check.causes {
         let _infallible = write!(out, "\n### {}\n\n{}", cause.id, body(cause));
+    }
+    if !check.notes.is_empty() {
+        out.push_str("\n## Notes\n\nThey change no verdict.\n");
+    }
+    for note in check.notes {
+        let _infallible = write!(out, "\n### {}\n\n{}", note.id, body(note));
     }
     out
 }

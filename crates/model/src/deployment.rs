@@ -52,6 +52,17 @@ pub struct ClaimTemplate {
     pub devices: Vec<String>,
 }
 
+/// A Service without an address of its own: its name resolves to the pods themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadlessService {
+    /// Its name.
+    pub name: String,
+    /// Pods resolve before they are ready.
+    pub publishes_not_ready: bool,
+    /// Where it stands.
+    pub place: Place,
+}
+
 /// Workers that are judged together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deployment {
@@ -71,6 +82,8 @@ pub struct Deployment {
     pub compute_domains: Vec<ComputeDomain>,
     /// ResourceClaimTemplates and ResourceClaims of the same files.
     pub claim_templates: Vec<ClaimTemplate>,
+    /// Headless Services of the same files.
+    pub headless_services: Vec<HeadlessService>,
     /// Transport settings that belong to no worker: patches and data that apply to several.
     pub loose: Vec<Setting>,
 }

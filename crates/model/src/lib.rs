@@ -16,11 +16,13 @@ pub mod verdict;
 pub mod worker;
 
 pub use coverage::Coverage;
-pub use deployment::{ClaimTemplate, ComputeDomain, Deployment, Facts, Partial};
+pub use deployment::{ClaimTemplate, ComputeDomain, Deployment, Facts, HeadlessService, Partial};
 pub use exit::{Exit, FailOn};
 pub use input::{Input, InputProblem, Outcome};
 pub use place::Place;
 pub use result::{CheckResult, Grade, Reason, Source, Status, Subject};
-pub use setting::{Form, Setting, Value};
+pub use setting::{Form, NOT_JSON, Setting, Value};
 pub use verdict::{NextStep, Readiness, Report};
-pub use worker::{Accelerator, Claim, Engine, Hidden, Located, Resource, Role, Worker};
+pub use worker::{
+    Accelerator, Claim, CommandFault, Engine, GroupPart, Hidden, Located, Resource, Role, Worker,
+};

@@ -22,6 +22,9 @@ impl Value {
     }
 }
 
+/// Why a JSON flag has no literal value: what is written there is no JSON object.
+pub const NOT_JSON: &str = "text that is not a JSON object";
+
 /// How a setting is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Form {
@@ -33,8 +36,10 @@ pub enum Form {
     EnvMap,
     /// Reached through a YAML alias or merge key.
     EnvAlias,
-    /// `valueFrom` or `envFrom`, found in a ConfigMap of the same input.
+    /// `valueFrom`, found in a ConfigMap of the same input.
     ConfigMap,
+    /// A key of a ConfigMap of the same input that `envFrom` takes as a whole.
+    EnvFrom,
     /// `valueFrom` or `envFrom` that only the cluster can answer.
     Reference,
     /// Set for every component of a graph.
@@ -62,6 +67,7 @@ impl Form {
             Self::EnvMap => "env map",
             Self::EnvAlias => "env through a YAML alias",
             Self::ConfigMap => "ConfigMap",
+            Self::EnvFrom => "envFrom a ConfigMap",
             Self::Reference => "reference resolved by the cluster",
             Self::Graph => "graph-wide env",
             Self::ShellExport => "export in the start script",

@@ -143,6 +143,8 @@ pub struct Claim {
     pub name: String,
     /// The ResourceClaimTemplate or ResourceClaim behind it.
     pub template: Option<String>,
+    /// The pod declares a claim of this name.
+    pub declared: bool,
     /// Where it stands.
     pub place: Place,
 }
@@ -156,6 +158,15 @@ pub enum Hidden {
     EngineConfig,
     /// A sourced file, a ConfigMap or a base configuration may set more variables.
     Environment,
+}
+
+/// The place of a pod in a group of pods that are one engine (LeaderWorkerSet and its kin).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum GroupPart {
+    /// The pod that the group is reached by.
+    Leader,
+    /// One of the others, with ranks of the same engine.
+    Member,
 }
 
 /// Everything known of one container that runs, or may run, an engine.
@@ -217,6 +228,35 @@ pub struct Worker {
     pub hidden: Vec<(Hidden, String)>,
     /// The pod spec asks the scheduler to keep both roles on one host, or says single node.
     pub same_host: Option<Located<String>>,
+    /// What a pod anti-affinity by hostname says: `required` or `preferred`.
+    pub anti_affinity: Option<Located<String>>,
+    /// `dnsPolicy`.
+    pub dns_policy: Option<Located<String>>,
+    /// The machine type that a node selector or affinity names.
+    pub machine: Option<Located<String>>,
+    /// A service mesh puts its proxy into the pod; the label or annotation that asks for it.
+    pub mesh: Option<Located<String>>,
+    /// Networks that the Multus annotation attaches, where their number can be seen.
+    pub networks: Option<Located<u64>>,
+    /// Claims of the pod that none of its containers lists.
+    pub unlisted_claims: Vec<Claim>,
+    /// Which template of a group of pods this is.
+    pub part: Option<GroupPart>,
+    /// The ranks are started by `mpirun` in the command itself.
+    pub starts_mpirun: bool,
+    /// Why the start command, as it is written, does not start what it seems to start.
+    pub command_fault: Option<Located<CommandFault>>,
+    /// Names of cluster services that its variables and flags use.
+    pub uses_cluster_names: Option<Place>,
+}
+
+/// A start command that does not do what it seems to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CommandFault {
+    /// The program is an argument of the shell command before it (`ulimit -l unlimited python3 …`).
+    Swallowed,
+    /// `sh -c` takes one script; the words after it are lost.
+    LostArguments,
 }
 
 impl Worker {

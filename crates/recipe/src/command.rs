@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use model::{Form, Hidden, Place};
+use model::{CommandFault, Form, Hidden, Located, Place};
 use yaml::Node;
 
 use crate::draft::{EnvDraft, EnvValue, FlagDraft, Run};
@@ -165,6 +165,8 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         if let Some(index) = script_index(&words) {
             if let (Some(node), Some(script)) = (items.get(index), words.get(index)) {
                 self.script(*node, 0, script, 0);
+                let lost = items.get(index + 1..).unwrap_or_default();
+                self.lost_arguments(script, *node, lost);
             }
             return;
         }
@@ -274,6 +276,9 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
             }
             return;
         };
+        if in_script && self.swallowed(rest) {
+            return;
+        }
         match first.text.as_str() {
             "export" | "declare" | "typeset" | "readonly" => {
                 for word in rest.iter().skip(1) {
@@ -400,6 +405,66 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         });
         if let Some(file) = file.filter(|f| f.text.contains('/') || is_script_name(&f.text)) {
             self.run.runs.push(file.text.clone());
+        }
+    }
+
+    /// An engine that is an argument of a shell's own command: a line break or `&&` is missing before it, as
+    /// after a folded scalar (`>-`) has joined the lines. Its flags are read all the same, for what they say.
+    fn swallowed(&mut self, words: &[Word<'d>]) -> bool {
+        let takes_words = match words.first().map(|w| w.text.as_str()) {
+            Some("ulimit" | "export" | "unset" | "cd" | "mkdir" | "declare" | "readonly") => true,
+            // `set -- python3 …` sets what `exec "$@"` runs.
+            Some("set") => !words.iter().any(|w| w.text == "--"),
+            _ => false,
+        };
+        if !takes_words {
+            return false;
+        }
+        let found = words.iter().enumerate().skip(1).find_map(|(index, word)| {
+            let next = words.get(index + 1).map(|w| w.text.as_str());
+            let before = words.get(index - 1).map(|w| w.text.as_str());
+            // A directory may be called like an engine.
+            let runs = before == Some("-m")
+                || next == Some("serve")
+                || word.text.rsplit('/').next() == Some("trtllm-serve");
+            match engine::program(&word.text, next) {
+                Some(Program::Engine(engine)) if runs && !word.quoted => Some((index, engine)),
+                _ => None,
+            }
+        });
+        let (Some((index, engine)), Some(first)) = (found, words.first()) else {
+            return false;
+        };
+        if self.run.fault.is_none() {
+            self.run.fault = Some(Located {
+                value: CommandFault::Swallowed,
+                place: first.place(self.text, &self.maps, true),
+            });
+        }
+        if self.run.engine.is_none() {
+            self.run.engine = Some(engine);
+            self.flags(words.get(index + 1..).unwrap_or_default());
+        }
+        true
+    }
+
+    /// Words after the script of `sh -c` become `$0`, `$1` …; nothing runs them where the script does not ask.
+    fn lost_arguments(&mut self, script: &str, node: Node<'_>, lost: &[Node<'_>]) {
+        if lost.is_empty() || script.contains('$') {
+            return;
+        }
+        let texts: Vec<String> = lost.iter().map(|n| n.raw().into_owned()).collect();
+        let whole_command = !script.trim().contains(char::is_whitespace)
+            && texts.iter().enumerate().any(|(index, text)| {
+                let next = texts.get(index + 1).map(String::as_str);
+                matches!(engine::program(text, next), Some(Program::Engine(_)))
+            });
+        let only_flags = self.run.engine.is_some() && texts.iter().any(|t| t.starts_with("--"));
+        if whole_command || only_flags {
+            self.run.fault = Some(Located {
+                value: CommandFault::LostArguments,
+                place: self.text.node(node, whole_command),
+            });
         }
     }
 

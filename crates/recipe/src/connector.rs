@@ -62,6 +62,16 @@ fn read(
             names.join(","),
         );
     }
+    if let Some(protocol) = extra
+        .and_then(|e| e.get("mooncake_protocol"))
+        .and_then(|v| v.as_str())
+    {
+        push(
+            "kv_connector_extra_config.mooncake_protocol",
+            "mooncake_protocol",
+            protocol.to_owned(),
+        );
+    }
     if depth >= MAX_NESTING {
         return;
     }

@@ -11,6 +11,7 @@ use crate::dynamo;
 use crate::generic;
 use crate::patches;
 use crate::place::Text;
+use crate::pod_facts;
 use crate::pods::Scope;
 use crate::values;
 
@@ -51,6 +52,7 @@ pub fn read(path: &str, source: &str) -> FileDraft {
         config_maps: Vec::new(),
         compute_domains: Vec::new(),
         claim_templates: Vec::new(),
+        headless_services: Vec::new(),
         problems: Vec::new(),
         loose_env: Vec::new(),
         loose_flags: Vec::new(),
@@ -223,6 +225,9 @@ pub(crate) fn manifest(
         "ResourceClaimTemplate" | "ResourceClaim" => {
             file.claim_templates.push(claim_template(root, name));
         }
+        "Service" => file
+            .headless_services
+            .extend(pod_facts::headless(text, root, name)),
         "Kustomization" | "Component" => patches::kustomization(text, root, &scope, file),
         "ModelBooster" => values::read(text, root, &scope, file),
         "RoleBasedGroup" => generic::role_based_group(text, root, &scope, file),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use model::{
-    Accelerator, Claim, ComputeDomain, Engine, Form, Hidden, InputProblem, Located, Place,
-    Resource, Role,
+    Accelerator, Claim, CommandFault, ComputeDomain, Engine, Form, GroupPart, HeadlessService,
+    Hidden, InputProblem, Located, Place, Resource, Role,
 };
 
 /// The value of a variable as the document gives it.
@@ -85,6 +85,8 @@ pub(crate) struct Run {
     pub(crate) writes: Vec<(String, Vec<EnvDraft>)>,
     /// The engine is started by `mpirun`.
     pub(crate) mpirun: bool,
+    /// It does not start what it seems to start.
+    pub(crate) fault: Option<Located<CommandFault>>,
 }
 
 /// A ConfigMap or Secret mounted into the container.
@@ -133,10 +135,23 @@ pub(crate) struct Draft {
     /// Files of exports that the pod's init containers write.
     pub(crate) written: Vec<(String, Vec<EnvDraft>)>,
     pub(crate) same_host: Option<Located<String>>,
+    pub(crate) pod: PodFacts,
     /// Kubernetes runs it to completion.
     pub(crate) job: bool,
     /// Neither image nor command: it changes a container that is elsewhere.
     pub(crate) patch: bool,
+}
+
+/// What the pod around a container says of its place in the cluster.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PodFacts {
+    pub(crate) anti_affinity: Option<Located<String>>,
+    pub(crate) dns_policy: Option<Located<String>>,
+    pub(crate) machine: Option<Located<String>>,
+    pub(crate) mesh: Option<Located<String>>,
+    pub(crate) networks: Option<Located<u64>>,
+    pub(crate) unlisted_claims: Vec<Claim>,
+    pub(crate) part: Option<GroupPart>,
 }
 
 /// One entry of a ConfigMap.
@@ -205,6 +220,7 @@ pub struct FileDraft {
     pub(crate) config_maps: Vec<ConfigMapDraft>,
     pub(crate) compute_domains: Vec<ComputeDomain>,
     pub(crate) claim_templates: Vec<model::ClaimTemplate>,
+    pub(crate) headless_services: Vec<HeadlessService>,
     pub(crate) problems: Vec<InputProblem>,
     /// Variables of a document that describes no worker.
     pub(crate) loose_env: Vec<EnvDraft>,

@@ -11,6 +11,7 @@ use crate::document;
 use crate::draft::{Draft, FileDraft};
 use crate::engine;
 use crate::place::Text;
+use crate::pod_facts;
 use crate::pods::{self, Scope};
 use crate::resources;
 
@@ -154,6 +155,12 @@ fn component<'d>(
         resources::read(text, list, &mut draft);
     }
     resources::claims(text, service.get("resources"), pod_spec, &mut draft);
+    // A service lists claims beside its pod spec.
+    let listed: Vec<String> = draft.claims.iter().map(|c| c.name.clone()).collect();
+    draft
+        .pod
+        .unlisted_claims
+        .retain(|c| !listed.contains(&c.name));
     for key in ["env", "envs"] {
         // The container's own `env` was read with the container; these are the service's.
         pods::prepend_env(text, service.get(key), false, &mut draft);
@@ -173,6 +180,17 @@ fn component<'d>(
         draft.hinted = engine::role_of_name(name);
     }
     pods::surroundings(text, &scope, &mut draft);
+    let labels = [
+        service.get_path(&["extraPodMetadata", "labels"]),
+        service.get_path(&["podTemplate", "metadata", "labels"]),
+        service.get("labels"),
+    ];
+    pod_facts::metadata(
+        text,
+        labels.into_iter().flatten(),
+        scope.annotations.iter().copied(),
+        &mut draft,
+    );
     file.containers.push(draft);
 }
 

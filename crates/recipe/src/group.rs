@@ -45,6 +45,9 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
             deployment.loose = std::mem::take(&mut loose);
             deployment.compute_domains.clone_from(&file.compute_domains);
             deployment.claim_templates.clone_from(&file.claim_templates);
+            deployment
+                .headless_services
+                .clone_from(&file.headless_services);
             let key = pair_key(&file.path, &deployment);
             open.push((deployment, key));
         }
@@ -264,6 +267,7 @@ fn deployment(
         partial,
         compute_domains: Vec::new(),
         claim_templates: Vec::new(),
+        headless_services: Vec::new(),
         loose: Vec::new(),
     }
 }
@@ -375,6 +379,7 @@ fn join_halves(open: Vec<(Deployment, String)>) -> Vec<Deployment> {
             half.workers.extend(deployment.workers);
             half.compute_domains.extend(deployment.compute_domains);
             half.claim_templates.extend(deployment.claim_templates);
+            half.headless_services.extend(deployment.headless_services);
             continue;
         }
         waiting.insert((key.clone(), prefill), done.len());

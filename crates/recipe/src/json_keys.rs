@@ -7,7 +7,8 @@ use model::Place;
 use crate::place::{Around, Text};
 
 /// The keys that decide the KV path. Values of other keys are never kept.
-pub(crate) const KEYS: [&str; 5] = [
+pub(crate) const KEYS: [&str; 6] = [
+    "mooncake_protocol",
     "kv_connector",
     "kv_role",
     "kv_buffer_device",
@@ -21,7 +22,10 @@ pub(crate) fn places(text: &Text<'_>, span: &Range<u32>) -> Vec<(&'static str, P
         .source
         .get(span.start as usize..span.end as usize)
         .unwrap_or_default();
-    if !source.contains("kv_") && !source.contains("ucx_devices") {
+    if !["kv_", "ucx_devices", "mooncake_"]
+        .iter()
+        .any(|w| source.contains(w))
+    {
         return Vec::new();
     }
     let mut found = Vec::new();

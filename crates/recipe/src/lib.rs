@@ -24,6 +24,7 @@ mod group;
 mod json_keys;
 mod patches;
 mod place;
+mod pod_facts;
 mod pods;
 mod resolve;
 mod resources;

@@ -4,10 +4,11 @@ use model::{Form, Located, Place};
 use yaml::Node;
 
 use crate::command;
-use crate::draft::{Draft, Mount, Run};
+use crate::draft::{Draft, Mount, PodFacts, Run};
 use crate::engine;
 use crate::env;
 use crate::place::Text;
+use crate::pod_facts;
 use crate::resources;
 
 /// Where a pod template was found.
@@ -82,6 +83,10 @@ pub(crate) fn empty(scope: &Scope<'_>, name: String, container: String, place: P
         mounts: Vec::new(),
         written: Vec::new(),
         same_host: None,
+        pod: PodFacts {
+            part: pod_facts::part(&scope.names),
+            ..PodFacts::default()
+        },
         job: scope.job,
         patch: false,
     }
@@ -217,6 +222,7 @@ pub(crate) fn pod_spec(
     if draft.same_host.is_none() {
         draft.same_host = same_host(text, spec);
     }
+    pod_facts::spec(text, spec, container_node, draft);
     if !draft.run.sources.is_empty() {
         written_by_init(text, spec, draft);
     }
@@ -293,6 +299,12 @@ fn same_host(text: &Text<'_>, spec: Node<'_>) -> Option<Located<String>> {
 
 /// Labels, annotations and names: role hints and attached networks.
 pub(crate) fn surroundings(text: &Text<'_>, scope: &Scope<'_>, draft: &mut Draft) {
+    pod_facts::metadata(
+        text,
+        scope.labels.iter().copied(),
+        scope.annotations.iter().copied(),
+        draft,
+    );
     for labels in &scope.labels {
         for (key, value) in labels.entries() {
             let Some(name) = key.text() else { continue };

@@ -59,6 +59,10 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     for flag in &flags {
         flag_settings(flag, &variables, &mut settings);
     }
+    if let Some(protocol) = mooncake_protocol(&draft, &variables, config_maps) {
+        settings.push(protocol);
+    }
+    let uses_cluster_names = cluster_names(&variables, &flags);
     let is_engine = engine.is_some();
     let strong = strong_role(&settings);
     let moves_kv = moves_kv(&settings);
@@ -96,6 +100,16 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         has_command: draft.run.given,
         hidden,
         same_host: draft.same_host,
+        anti_affinity: draft.pod.anti_affinity,
+        dns_policy: draft.pod.dns_policy,
+        machine: draft.pod.machine,
+        mesh: draft.pod.mesh,
+        networks: draft.pod.networks,
+        unlisted_claims: draft.pod.unlisted_claims,
+        part: draft.pod.part,
+        starts_mpirun: draft.run.mpirun,
+        command_fault: draft.run.fault,
+        uses_cluster_names,
     };
     Resolved {
         worker,
@@ -207,7 +221,7 @@ fn variables(
             list.push(EnvDraft {
                 name: entry.key.clone(),
                 value: EnvValue::Literal(entry.value.clone()),
-                form: Form::ConfigMap,
+                form: Form::EnvFrom,
                 place: entry.place(&map.file),
                 json: entry.json(),
             });
@@ -297,6 +311,64 @@ fn unknown_names(variables: &Variables<'_>) -> Vec<Located<String>> {
         }
     }
     found
+}
+
+/// Where a variable or flag names a service of the cluster: `….svc`, or a leader's name by its controller.
+fn cluster_names(variables: &Variables<'_>, flags: &[FlagDraft]) -> Option<Place> {
+    // `etcd.infra.svc:2379`, `nats.infra.svc.cluster.local`.
+    let service = |text: &str| {
+        text.match_indices(".svc").any(|(at, found)| {
+            text.get(at + found.len()..).is_none_or(|rest| {
+                rest.is_empty() || rest.starts_with([':', '/', '.', ',', '"', ' '])
+            })
+        })
+    };
+    let names = |text: &str| {
+        service(text)
+            || text.contains("LWS_LEADER_ADDRESS")
+            || text.contains("GROVE_HEADLESS_SERVICE")
+    };
+    let of_env = variables.list.iter().find(
+        |e| matches!(&e.value, EnvValue::Literal(text) | EnvValue::Shell(text) if names(text)),
+    );
+    of_env.map(|e| e.place.clone()).or_else(|| {
+        flags
+            .iter()
+            .find(|f| f.value.as_deref().is_some_and(names))
+            .map(|f| f.place.clone())
+    })
+}
+
+/// `protocol` of the file that MOONCAKE_CONFIG_PATH names, where a ConfigMap of the input holds it.
+fn mooncake_protocol(
+    draft: &Draft,
+    variables: &Variables<'_>,
+    config_maps: &[ConfigMapDraft],
+) -> Option<Setting> {
+    let env = variables.find("MOONCAKE_CONFIG_PATH")?;
+    let Expanded::Known(path) = variables.value(env, 0) else {
+        return None;
+    };
+    let mount = draft
+        .mounts
+        .iter()
+        .filter(|m| path.starts_with(&m.path))
+        .max_by_key(|m| m.path.len())?;
+    let base = path.rsplit('/').next().unwrap_or_default();
+    let entry = config_maps
+        .iter()
+        .find(|c| c.name == mount.config_map)?
+        .entries
+        .iter()
+        .find(|e| e.key == base)?;
+    let json: serde_json::Value = serde_json::from_str(entry.value.trim()).ok()?;
+    let protocol = json.get("protocol")?.as_str()?;
+    Some(Setting {
+        name: "mooncake.protocol".into(),
+        value: Value::Literal(protocol.to_owned()),
+        form: Form::EngineConfig,
+        place: env.place.clone(),
+    })
 }
 
 /// Flags out of the configuration files that the command names.
@@ -426,7 +498,15 @@ fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec
                 Some(found) => settings.extend(found),
                 None => settings.push(Setting {
                     name: flag.name.clone(),
-                    value: Value::Dynamic("text that is not a JSON object".into()),
+                    value: Value::Dynamic(
+                        // `${X}` and `{{ x }}` are filled in before the manifest is applied.
+                        if json.contains('$') || json.contains("{{") {
+                            "filled in by a template"
+                        } else {
+                            model::NOT_JSON
+                        }
+                        .into(),
+                    ),
                     form,
                     place: place.clone(),
                 }),

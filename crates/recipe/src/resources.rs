@@ -132,6 +132,7 @@ pub(crate) fn claims(
         draft.claims.push(Claim {
             name: name.to_owned(),
             template,
+            declared: of_pod.is_some(),
             place: text.node(reference.unwrap_or(item), true),
         });
     }

@@ -20,7 +20,8 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "EFA is used through LIBFABRIC, with GPUDirect",
     source: include_str!("efa.rs"),
-    causes: &[BACKEND, IMAGE, GPUDIRECT_OFF],
+    causes: &[BACKEND, IMAGE, GPUDIRECT_OFF, PROVIDER],
+    notes: &[SAME_NODE],
     run,
 };
 
@@ -49,6 +50,24 @@ const GPUDIRECT_OFF: Cause = Cause {
     fix: "remove FI_EFA_USE_DEVICE_RDMA and FI_HMEM_DISABLE_P2P: libfabric uses what the device can do",
     quiet_if: "the backend is not LIBFABRIC",
     source: "libfabric prov/efa/src/efa_env.c, src/hmem.c",
+};
+
+const PROVIDER: Cause = Cause {
+    id: "efa-fi-provider-env",
+    what: "FI_PROVIDER names tcp or sockets, or leaves efa out, in a worker that moves KV over EFA",
+    why: "libfabric then offers no EFA: NIXL's LIBFABRIC backend takes TCP",
+    fix: "remove FI_PROVIDER, or set it to efa",
+    quiet_if: "unset, or efa is in the list; the backend is not LIBFABRIC",
+    source: "libfabric src/fabric.c (provider filter); ai-dynamo/nixl libfabric_common.cpp:36-125",
+};
+
+const SAME_NODE: Cause = Cause {
+    id: "efa-same-node-loopback",
+    what: "prefill and decode over EFA may share a node: no required pod anti-affinity by hostname",
+    why: "EFA has no way back into the same host for this path; without a required pod anti-affinity prefill and decode may land on one node, where the transfer stalls",
+    fix: "add a required podAntiAffinity with topologyKey kubernetes.io/hostname between the roles",
+    quiet_if: "a required pod anti-affinity; a worker that fills its nodes",
+    source: "ai-dynamo/dynamo disagg-communication guide",
 };
 
 fn run(view: &View<'_>, findings: &mut Findings) {
@@ -81,6 +100,19 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             );
             continue;
         }
+        if let Some(setting) = other_provider(kv) {
+            let value = setting.value.literal().unwrap_or_default();
+            findings.push(
+                Finding::fail(
+                    NAME,
+                    &PROVIDER,
+                    format!("{role}: FI_PROVIDER={value} leaves EFA out: KV goes over TCP"),
+                )
+                .worker(worker)
+                .at(&setting.place, format!("{role}: no efa")),
+            );
+            continue;
+        }
         let image = worker.image.as_ref();
         let efa_image = image.is_some_and(|i| {
             i.value.to_ascii_lowercase().contains("efa") || i.value.contains("llm-d-aws")
@@ -97,6 +129,13 @@ fn run(view: &View<'_>, findings: &mut Findings) {
                 finding = finding.note(
                     "not privileged: upstream's EFA page asks for it, its EKS examples do without",
                 );
+            }
+            let apart = worker
+                .anti_affinity
+                .as_ref()
+                .is_some_and(|a| a.value == "required");
+            if !apart && !view.is_part() && worker.nodes <= 1 {
+                finding = finding.told(&SAME_NODE);
             }
             findings.push(finding);
         } else {
@@ -188,6 +227,22 @@ fn not_libfabric(kv: &WorkerView<'_>, findings: &mut Findings) {
         finding = finding.context(&setting.place, format!("{}: {reader}", setting.name));
     }
     findings.push(finding);
+}
+
+/// A provider list without EFA. A leading `^` denies what follows.
+fn other_provider<'f>(kv: &WorkerView<'f>) -> Option<&'f Setting> {
+    kv.worker.setting("FI_PROVIDER").filter(|s| {
+        s.value.literal().is_some_and(|value| {
+            let (deny, list) = match value.strip_prefix('^') {
+                Some(list) => (true, list),
+                None => (false, value),
+            };
+            let named = list
+                .split([',', ';'])
+                .any(|p| p.trim().to_ascii_lowercase().starts_with("efa"));
+            !list.trim().is_empty() && named == deny
+        })
+    })
 }
 
 fn gpudirect_off<'f>(kv: &WorkerView<'f>) -> Option<&'f Setting> {

@@ -7,7 +7,7 @@
 //! and PdConnector), `--disaggregation-transfer-backend`, `cache_transceiver_config.backend`.
 //! Connectors that only offload (DynamoConnector, OffloadingConnector, LMCache) do not count.
 
-use model::{Engine, Grade, Reason, Role};
+use model::{Engine, Grade, GroupPart, Reason, Role};
 
 use crate::check::{Cause, Check};
 use crate::finding::{Finding, Findings};
@@ -28,6 +28,7 @@ pub(crate) const CHECK: Check = Check {
         ROLE_SWAPPED,
         TRTLLM_MPI,
     ],
+    notes: &[TRTLLM_DEFAULT],
     run,
 };
 
@@ -59,21 +60,30 @@ const TRANSCEIVER_UNSET: Cause = Cause {
 };
 
 const ROLE_SWAPPED: Cause = Cause {
-    id: "kv-role-swapped",
+    id: "vllm-kv-role",
     what: "`kv_role` is kv_consumer on prefill or kv_producer on decode",
     why: "the worker offers the direction that its role does not use, so nothing is transferred",
     fix: "kv_producer on prefill and kv_consumer on decode, or kv_both on both",
-    quiet_if: "the role comes from kv_role itself",
+    quiet_if: "NixlConnector, which takes either direction whatever kv_role says; the role comes from kv_role itself",
     source: "vLLM disaggregated prefill documentation",
 };
 
 const TRTLLM_MPI: Cause = Cause {
-    id: "trtllm-mpi-transceiver",
+    id: "trtllm-mpi",
     what: "TensorRT-LLM transfers KV cache over MPI",
     why: "prefill and decode must then be ranks of one MPI world; it is a deprecated path that NIXL and UCX replace",
     fix: "set cache_transceiver_config.backend to DEFAULT, NIXL or UCX",
     quiet_if: "another backend is named",
     source: "TensorRT-LLM cache transceiver documentation",
+};
+
+const TRTLLM_DEFAULT: Cause = Cause {
+    id: "trtllm-default-flip",
+    what: "cache_transceiver_config.backend is DEFAULT",
+    why: "DEFAULT meant UCX in some TensorRT-LLM releases and means NIXL now (an image whose tag tells no version counts as current); both roles have to run the same release, or name the backend",
+    fix: "name the backend: NIXL or UCX",
+    quiet_if: "the backend is named",
+    source: "TensorRT-LLM cache transceiver; ai-dynamo/dynamo docs, kv-cache-transfer",
 };
 
 fn run(view: &View<'_>, findings: &mut Findings) {
@@ -112,7 +122,8 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
                 .worker(worker);
             let file = worker
                 .setting("--extra-engine-args")
-                .or_else(|| worker.setting("--extra-llm-api-options"));
+                .or_else(|| worker.setting("--extra-llm-api-options"))
+                .or_else(|| worker.setting("--override-engine-args"));
             finding = match (kv.path.place.as_ref(), file) {
                 (Some(place), _) => finding.at(place, format!("{role}: backend is null")),
                 (None, Some(setting)) => finding.at(
@@ -130,6 +141,27 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
 
 fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: &mut Findings) {
     let worker = kv.worker;
+    // The other pods of a group often only join (ray start): the leader's engine starts their ranks.
+    let of_leader = view.kv.iter().find(|o| {
+        worker.part == Some(GroupPart::Member)
+            && o.worker.part == Some(GroupPart::Leader)
+            && o.worker.name == worker.name
+            && matches!(o.path.connector, Connector::Nixl | Connector::Mooncake)
+    });
+    if let Some(leader) = of_leader {
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotApplicable,
+                format!(
+                    "ranks of {}, whose leader configures the KV connector",
+                    leader.worker.name
+                ),
+            )
+            .worker(worker),
+        );
+        return;
+    }
     let told = worker
         .setting("--disaggregation-mode")
         .or_else(|| worker.setting("--is-prefill-worker"));
@@ -220,7 +252,7 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
         (Role::Prefill, Some("kv_consumer")) | (Role::Decode, Some("kv_producer")) => kv_role,
         _ => None,
     };
-    if let Some(setting) = swapped {
+    if let Some(setting) = swapped.filter(|_| *connector != Connector::Nixl) {
         let value = setting.value.literal().unwrap_or_default();
         findings.push(
             Finding::fail(
@@ -238,6 +270,12 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
         None => summary,
     };
     let mut finding = Finding::ok(NAME, how).worker(worker);
+    if worker
+        .literal("cache_transceiver_config.backend")
+        .is_some_and(|b| b.eq_ignore_ascii_case("default"))
+    {
+        finding = finding.told(&TRTLLM_DEFAULT);
+    }
     match &kv.path.place {
         Some(place) => finding = finding.at(place, role.to_owned()),
         None => finding = finding.grade(Grade::Assumed),

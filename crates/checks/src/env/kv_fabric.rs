@@ -28,7 +28,9 @@ pub(crate) const CHECK: Check = Check {
         PRIVILEGED_ONLY,
         CLAIM_PLACEHOLDER,
         LIBFABRIC_WITHOUT_EFA,
+        LIBFABRIC_ON_IB,
     ],
+    notes: &[GKE_ANNOTATION, NVLINK_BETWEEN_PODS, ROCE_ROUTES],
     run,
 };
 
@@ -77,6 +79,42 @@ const LIBFABRIC_WITHOUT_EFA: Cause = Cause {
     source: "ai-dynamo/nixl src/utils/libfabric/libfabric_common.cpp:36-125",
 };
 
+const LIBFABRIC_ON_IB: Cause = Cause {
+    id: "libfabric-on-ib-is-tcp",
+    what: "the NIXL backend is LIBFABRIC and the worker asks for InfiniBand or RoCE devices, not for EFA",
+    why: "NIXL's LIBFABRIC backend picks cxi, efa, tcp or sockets, never verbs: the NICs that are asked for carry nothing and KV goes over TCP",
+    fix: "use the UCX backend on InfiniBand and RoCE",
+    quiet_if: "EFA or Slingshot devices are there; device claims and the host's own devices, whose kind the file does not show",
+    source: "ai-dynamo/nixl src/utils/libfabric/libfabric_common.cpp:36-125",
+};
+
+const GKE_ANNOTATION: Cause = Cause {
+    id: "gke-rdma-annotations",
+    what: "GKE's rdma-N networks are asked for without the annotation networking.gke.io/interfaces",
+    why: "GKE attaches the NICs of these networks through the annotation networking.gke.io/interfaces, which is not in the file",
+    fix: "add the annotation with the same networks",
+    quiet_if: "the annotation is there; device claims; the host's network",
+    source: "Google Cloud: A3 Ultra, A4 and A4X with GPUDirect RDMA",
+};
+
+const NVLINK_BETWEEN_PODS: Cause = Cause {
+    id: "nvlink-not-between-pods",
+    what: "prefill and decode on one host, in pods of their own, without a fabric",
+    why: "pods do not share IPC or PID namespaces and do not see each other's GPUs, so NVLink between them is not certain; without it KV goes over TCP inside the host",
+    fix: "request RDMA devices for the same-host case too, or put both roles into one pod",
+    quiet_if: "one pod; a fabric is asked for",
+    source: "CUDA IPC: same PID namespace and mutually visible GPUs; upstream's pages contradict each other",
+};
+
+const ROCE_ROUTES: Cause = Cause {
+    id: "ucx-roce-reachability-unset",
+    what: "RoCE NICs of GKE or of device claims, and UCX_IB_ROCE_REACHABILITY_MODE is not set",
+    why: "from 1.19 on UCX checks routes before it uses a RoCE device; where the log names the device and the lanes are tcp, UCX_IB_ROCE_REACHABILITY_MODE=all skips that check",
+    fix: "set UCX_IB_ROCE_REACHABILITY_MODE=all if the lanes are tcp",
+    quiet_if: "it is set; another library carries KV",
+    source: "llm-d issue 2423",
+};
+
 fn run(view: &View<'_>, findings: &mut Findings) {
     if view.kv.is_empty() {
         return;
@@ -104,8 +142,44 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         return;
     }
     for kv in &with {
-        requested(kv, findings);
+        if !libfabric_on_ib(kv, findings) {
+            requested(kv, findings);
+        }
     }
+}
+
+/// NICs that NIXL's LIBFABRIC backend does not use. True where a finding says so.
+fn libfabric_on_ib(kv: &WorkerView<'_>, findings: &mut Findings) -> bool {
+    let place = match kv.fabric.rdma {
+        // A device claim's name does not tell what its NIC is.
+        Some(Rdma::Resource(r)) if !is_slingshot(&r.name) => &r.place,
+        _ => return false,
+    };
+    if !kv.path.uses_libfabric() || kv.fabric.efa.is_some() || kv.worker.privileged {
+        return false;
+    }
+    let role = kv.worker.role.as_str();
+    findings.push(
+        Finding::fail(
+            NAME,
+            &LIBFABRIC_ON_IB,
+            format!(
+                "{role} asks for {}, which NIXL's LIBFABRIC backend does not use: KV goes over TCP",
+                kv.fabric.summary()
+            ),
+        )
+        .worker(kv.worker)
+        .at(place, format!("{role}: not used by LIBFABRIC")),
+    );
+    true
+}
+
+/// Names of HPE Slingshot devices, and of EFA by other ways than its plugin.
+fn is_slingshot(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["efa", "cxi", "slingshot", "hsn"]
+        .iter()
+        .any(|w| name.contains(w))
 }
 
 /// A patch: what it sets is reported, what it leaves out is somewhere else.
@@ -134,7 +208,14 @@ fn requested(kv: &WorkerView<'_>, findings: &mut Findings) {
             .iter()
             .any(|(n, _)| n == "networking.gke.io/interfaces")
     {
-        finding = finding.note("GKE attaches the NICs of these networks through the annotation networking.gke.io/interfaces, which is not in the file");
+        finding = finding.told(&GKE_ANNOTATION);
+    }
+    let policy_routed = kv.fabric.gke_networks || matches!(kv.fabric.rdma, Some(Rdma::Claim(_)));
+    if policy_routed
+        && kv.path.may_use_ucx()
+        && kv.worker.setting("UCX_IB_ROCE_REACHABILITY_MODE").is_none()
+    {
+        finding = finding.told(&ROCE_ROUTES);
     }
     findings.push(finding);
 }
@@ -305,8 +386,11 @@ fn nobody(view: &View<'_>, findings: &mut Findings) {
         if let Some(how) = how {
             finding = finding.at(&how.place, how.value.clone());
             if how.value.starts_with("preferred") {
-                finding = finding.note("a preferred affinity is not a guarantee, and pods do not share IPC or PID namespaces, so NVLink between them is not certain");
+                finding = finding.note("a preferred affinity is not a guarantee");
             }
+        }
+        if !view.is_one_pod() {
+            finding = finding.told(&NVLINK_BETWEEN_PODS);
         }
         findings.push(finding);
         return;

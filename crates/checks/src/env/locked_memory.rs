@@ -8,6 +8,7 @@
 use crate::check::{Cause, Check};
 use crate::fabric::Rdma;
 use crate::finding::{Finding, Findings};
+use crate::image::{self, Version};
 use crate::view::View;
 
 const NAME: &str = "env/locked-memory";
@@ -18,6 +19,7 @@ pub(crate) const CHECK: Check = Check {
     title: "RDMA workers may lock memory",
     source: include_str!("locked_memory.rs"),
     causes: &[IPC_LOCK_MISSING],
+    notes: &[NON_ROOT_IMAGE],
     run,
 };
 
@@ -29,6 +31,31 @@ const IPC_LOCK_MISSING: Cause = Cause {
     quiet_if: "privileged; no RDMA resource; a patch; only a compute domain (NVLink pins nothing with a NIC)",
     source: "UCX ib_log.c:249 names the limit; the kernel checks it only without CAP_IPC_LOCK",
 };
+
+const NON_ROOT_IMAGE: Cause = Cause {
+    id: "image-runs-nonroot",
+    what: "a Dynamo runtime image from 0.7 on, without runAsUser",
+    why: "Dynamo images from 0.7 on do not run as root (an image whose tag tells no version counts as current), and an added capability is not effective for another user: locked memory then depends on the node's limit",
+    fix: "set runAsUser: 0, or make sure that the nodes lift the locked-memory limit",
+    quiet_if: "runAsUser is set; another image; an older version",
+    source: "ai-dynamo/dynamo container images; capabilities(7), ambient sets",
+};
+
+/// Dynamo's runtime images run as user 1000 from 0.7 on.
+fn is_non_root_image(worker: &model::Worker) -> bool {
+    worker.image.as_ref().is_some_and(|i| {
+        let (name, _) = image::split(&i.value);
+        [
+            "vllm-runtime",
+            "sglang-runtime",
+            "tensorrtllm-runtime",
+            "trtllm-runtime",
+        ]
+        .iter()
+        .any(|n| name.ends_with(n))
+            && image::version(&i.value).is_none_or(|v| v >= Version(0, 7, 0))
+    })
+}
 
 fn run(view: &View<'_>, findings: &mut Findings) {
     if view.is_part() {
@@ -62,6 +89,9 @@ fn run(view: &View<'_>, findings: &mut Findings) {
                     "runAsUser {}: an added capability is not effective for a user other than root; locked memory then depends on the node's limit",
                     user.value
                 ));
+            }
+            if worker.run_as_user.is_none() && is_non_root_image(worker) {
+                finding = finding.told(&NON_ROOT_IMAGE);
             }
             findings.push(finding);
             continue;

@@ -21,6 +21,7 @@ pub(crate) const CHECK: Check = Check {
     title: "what commonly matters and is not set",
     source: include_str!("missing_settings.rs"),
     causes: &[NOTHING_SET],
+    notes: &[],
     run,
 };
 

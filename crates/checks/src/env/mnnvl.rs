@@ -21,7 +21,13 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "multi-node NVLink: one compute domain, exportable KV memory",
     source: include_str!("mnnvl.rs"),
-    causes: &[NO_FABRIC_ALLOCATOR, DIFFERENT_DOMAINS, OPTION_OFF],
+    causes: &[
+        NO_FABRIC_ALLOCATOR,
+        DIFFERENT_DOMAINS,
+        OPTION_OFF,
+        NVLINK_DENIED,
+    ],
+    notes: &[NODE_COUNT],
     run,
 };
 
@@ -44,13 +50,52 @@ const DIFFERENT_DOMAINS: Cause = Cause {
 };
 
 const OPTION_OFF: Cause = Cause {
-    id: "mnnvl-option-off",
+    id: "ucx-mnnvl-option",
     what: "UCX_CUDA_IPC_ENABLE_MNNVL=n while a compute domain is claimed and no RDMA device is asked for",
     why: "UCX does not try NVLink between nodes, so KV takes tcp",
     fix: "remove UCX_CUDA_IPC_ENABLE_MNNVL (UCX tries by default)",
     quiet_if: "RDMA devices are asked for; no compute domain",
     source: "UCX cuda_ipc_md.c:56",
 };
+
+const NVLINK_DENIED: Cause = Cause {
+    id: "ucx-tls-negated-cuda-ipc",
+    what: "UCX_TLS denies cuda_ipc while a compute domain is claimed and no RDMA device is asked for",
+    why: "cuda_ipc is the transport over NVLink: without it the compute domain carries no KV",
+    fix: "remove UCX_TLS",
+    quiet_if: "RDMA devices or EFA carry KV (then it is a common and right setting); no compute domain",
+    source: "UCX: 'failed to select lane for local device GPU0' on GB200",
+};
+
+const NODE_COUNT: Cause = Cause {
+    id: "imex-node-count",
+    what: "numNodes of a ComputeDomain is not the number of pods that claim from it",
+    why: "numNodes of the ComputeDomain is not the number of pods that claim from it; the driver does not hold pods back for it by default, but channels may be ready late",
+    fix: "set numNodes to the number of pods, or to 0",
+    quiet_if: "numNodes is 0 (elastic) or fits; replicas are not written",
+    source: "NVIDIA DRA driver: ComputeDomain.spec.numNodes",
+};
+
+/// A ComputeDomain whose number of nodes does not fit the pods that claim from it.
+fn wrong_node_count<'f>(view: &View<'f>) -> Option<&'f model::ComputeDomain> {
+    view.deployment.compute_domains.iter().find(|domain| {
+        let Some(nodes) = domain.nodes.filter(|n| *n > 0) else {
+            return false;
+        };
+        let pods: Option<u64> = view
+            .deployment
+            .workers
+            .iter()
+            .filter(|w| {
+                w.claims
+                    .iter()
+                    .any(|c| c.template.is_some() && c.template == domain.template)
+            })
+            .map(|w| w.replicas.map(|r| r.saturating_mul(w.nodes)))
+            .sum();
+        pods.is_some_and(|p| p > 0 && p != nodes)
+    })
+}
 
 fn run(view: &View<'_>, findings: &mut Findings) {
     let claimed: Vec<&WorkerView<'_>> = view
@@ -69,11 +114,11 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         return;
     }
     for kv in claimed {
-        judge(kv, findings);
+        judge(view, kv, findings);
     }
 }
 
-fn judge(kv: &WorkerView<'_>, findings: &mut Findings) {
+fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
     let worker = kv.worker;
     let role = worker.role.as_str();
     let Some(claim) = kv.fabric.compute_domain else {
@@ -87,8 +132,18 @@ fn judge(kv: &WorkerView<'_>, findings: &mut Findings) {
             )
         });
         if off && kv.path.may_use_ucx() {
+            let detail = format!(
+                "{role}: UCX_CUDA_IPC_ENABLE_MNNVL is off, so UCX does not use NVLink between nodes"
+            );
+            // A list without RDMA leaves nothing but tcp.
+            let nothing_else = kv.tls.as_ref().is_some_and(|t| !t.rdma);
+            let finding = if nothing_else {
+                Finding::fail(NAME, &OPTION_OFF, detail)
+            } else {
+                Finding::warn(NAME, &OPTION_OFF, detail)
+            };
             findings.push(
-                Finding::warn(NAME, &OPTION_OFF, format!("{role}: UCX_CUDA_IPC_ENABLE_MNNVL is off, so UCX does not use NVLink between nodes"))
+                finding
                     .worker(worker)
                     .at(&setting.place, format!("{role}: off")),
             );
@@ -97,7 +152,22 @@ fn judge(kv: &WorkerView<'_>, findings: &mut Findings) {
     }
     let excluded = kv.tls.as_ref().is_some_and(|t| !t.mnnvl);
     if excluded {
-        // What the list leaves is judged with the list.
+        if let Some(list) = worker.setting("UCX_TLS")
+            && kv.path.may_use_ucx()
+            && list.value.literal().is_some_and(|v| v.starts_with('^'))
+        {
+            findings.push(
+                Finding::warn(
+                    NAME,
+                    &NVLINK_DENIED,
+                    format!("{role}: UCX_TLS denies NVLink, and the compute domain is the only fabric that is asked for"),
+                )
+                .worker(worker)
+                .at(&list.place, format!("{role}: no cuda_ipc"))
+                .context(&claim.place, "the compute domain"),
+            );
+        }
+        // What an allow list leaves is judged with the list.
         return;
     }
     let allocator = match worker.engine {
@@ -118,14 +188,18 @@ fn judge(kv: &WorkerView<'_>, findings: &mut Findings) {
     };
     match allocator {
         Some(how) => {
-            findings.push(
-                Finding::ok(
-                    NAME,
-                    format!("a compute domain is claimed and KV memory can be exported ({how})"),
-                )
-                .worker(worker)
-                .at(&claim.place, role),
-            );
+            let mut finding = Finding::ok(
+                NAME,
+                format!("a compute domain is claimed and KV memory can be exported ({how})"),
+            )
+            .worker(worker)
+            .at(&claim.place, role);
+            if let Some(domain) = wrong_node_count(view) {
+                finding = finding
+                    .told(&NODE_COUNT)
+                    .context(&domain.place, "the domain");
+            }
+            findings.push(finding);
         }
         None => {
             let list = worker.setting("UCX_TLS");
@@ -141,6 +215,9 @@ fn judge(kv: &WorkerView<'_>, findings: &mut Findings) {
                     .context(&claim.place, "the compute domain"),
                 None => finding.at(&claim.place, format!("{role}: the compute domain")),
             };
+            if wrong_node_count(view).is_some() {
+                finding = finding.told(&NODE_COUNT);
+            }
             findings.push(finding);
         }
     }

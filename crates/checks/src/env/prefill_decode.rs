@@ -4,10 +4,11 @@
 //! size) on both sides. NIC lists that differ between worker groups are usually a slip; different tuning,
 //! parallelism or replica counts are not.
 
-use model::{Role, Setting};
+use model::{Engine, Role, Setting};
 
 use crate::check::{Cause, Check};
 use crate::finding::{Finding, Findings};
+use crate::image;
 use crate::kv_path::{Backend, Connector};
 use crate::view::{View, WorkerView};
 
@@ -23,7 +24,11 @@ pub(crate) const CHECK: Check = Check {
         NIC_LISTS_DIFFER,
         KV_DTYPE_DIFFERS,
         BLOCK_SIZE_DIFFERS,
+        LAYOUT_DIFFERS,
+        TP_NOT_DIVISIBLE,
+        VERSION_SKEW,
     ],
+    notes: &[TP_DIFFERS, GID_DIFFERS],
     run,
 };
 
@@ -63,6 +68,132 @@ const BLOCK_SIZE_DIFFERS: Cause = Cause {
     source: "vLLM NixlConnector; newer versions support different sizes",
 };
 
+const LAYOUT_DIFFERS: Cause = Cause {
+    id: "kv-cache-layout-differs",
+    what: "VLLM_KV_CACHE_LAYOUT differs between prefill and decode",
+    why: "blocks of one layout are read as the other: the handshake refuses, or the output is wrong",
+    fix: "set the same VLLM_KV_CACHE_LAYOUT on both roles",
+    quiet_if: "equal, or set on one role only",
+    source: "vLLM NixlConnector compatibility hash",
+};
+
+const TP_NOT_DIVISIBLE: Cause = Cause {
+    id: "vllm-tp-not-divisible",
+    what: "the tensor parallel sizes of prefill and decode do not divide each other",
+    why: "vLLM's NIXL connector maps ranks to ranks only where one size is a multiple of the other",
+    fix: "use sizes of which one is a multiple of the other",
+    quiet_if: "equal, or one is a multiple of the other (a note); another engine; a value is computed at start",
+    source: "vLLM NixlConnector (tp_ratio)",
+};
+
+const TP_DIFFERS: Cause = Cause {
+    id: "vllm-tp-mismatch",
+    what: "prefill and decode have different tensor parallel sizes",
+    why: "different tensor parallel sizes work where one is a multiple of the other, in current vLLM and with the HND layout (an image whose tag tells no version counts as current)",
+    fix: "none",
+    quiet_if: "equal; another engine",
+    source: "vLLM NixlConnector",
+};
+
+const GID_DIFFERS: Cause = Cause {
+    id: "roce-v1-v2-mismatch",
+    what: "UCX_IB_GID_INDEX differs between prefill and decode",
+    why: "the GID indices differ: where one is RoCE v1 and the other v2 the roles do not reach each other, which shows only in the pods",
+    fix: "remove UCX_IB_GID_INDEX on both roles",
+    quiet_if: "equal, or not set",
+    source: "UCX ib_device.c (GID selection)",
+};
+
+const VERSION_SKEW: Cause = Cause {
+    id: "ucx-pd-version-skew",
+    what: "prefill and decode run different versions of the same image",
+    why: "their UCX and NIXL can differ too: wire-up of different UCX releases and NIXL's metadata are not always compatible",
+    fix: "run the same image on both roles",
+    quiet_if: "the same tag; different images; a tag that tells no version; a patch",
+    source: "UCX wire-up address versions; ai-dynamo/nixl metadata version",
+};
+
+/// Versions of one image that differ between the roles.
+fn versions(view: &View<'_>, findings: &mut Findings) {
+    let of = |role: Role| {
+        view.role(role).find_map(|w| {
+            let image = w.worker.image.as_ref()?;
+            let version = image::version(&image.value)?;
+            Some((w, image, version))
+        })
+    };
+    let (Some((prefill, p, pv)), Some((decode, d, dv))) = (of(Role::Prefill), of(Role::Decode))
+    else {
+        return;
+    };
+    if image::split(&p.value).0 != image::split(&d.value).0 || pv == dv || view.is_part() {
+        return;
+    }
+    findings.push(
+        Finding::warn(
+            NAME,
+            &VERSION_SKEW,
+            format!("prefill runs version {pv} and decode {dv} of the same image"),
+        )
+        .workers([prefill.worker, decode.worker])
+        .at(&p.place, format!("prefill: {pv}"))
+        .at(&d.place, format!("decode: {dv}")),
+    );
+}
+
+/// Tensor parallel size, under any of its names.
+fn tensor_parallel<'f>(kv: &WorkerView<'f>) -> Option<(u64, &'f Setting)> {
+    ["--tensor-parallel-size", "-tp", "--tp-size", "--tp"]
+        .iter()
+        .find_map(|n| kv.worker.setting(n))
+        .and_then(|s| Some((s.value.literal()?.trim().parse().ok()?, s)))
+        .filter(|(n, _)| *n > 0)
+}
+
+fn parallelism(prefill: &WorkerView<'_>, decode: &WorkerView<'_>, findings: &mut Findings) {
+    let vllm =
+        |w: &WorkerView<'_>| w.worker.engine == Engine::Vllm && w.path.connector == Connector::Nixl;
+    let (Some((p, p_at)), Some((d, d_at))) = (tensor_parallel(prefill), tensor_parallel(decode))
+    else {
+        return;
+    };
+    if !vllm(prefill) || !vllm(decode) || p == d {
+        return;
+    }
+    let detail = format!("tensor parallel size is {p} on prefill and {d} on decode");
+    let divisible = p.max(d) % p.min(d) == 0;
+    let finding = if divisible {
+        Finding::ok(NAME, detail).told(&TP_DIFFERS)
+    } else {
+        Finding::warn(NAME, &TP_NOT_DIVISIBLE, detail)
+    };
+    findings.push(
+        finding
+            .workers([prefill.worker, decode.worker])
+            .at(&p_at.place, format!("prefill: {p}"))
+            .at(&d_at.place, format!("decode: {d}")),
+    );
+}
+
+fn gid_indices(prefill: &WorkerView<'_>, decode: &WorkerView<'_>, findings: &mut Findings) {
+    let of = |w: &WorkerView<'_>| w.worker.literal("UCX_IB_GID_INDEX").map(str::to_owned);
+    if !prefill.path.may_use_ucx() || !decode.path.may_use_ucx() {
+        return;
+    }
+    if let (Some(p), Some(d)) = (of(prefill), of(decode))
+        && p != d
+    {
+        findings.push(
+            Finding::ok(
+                NAME,
+                format!("UCX_IB_GID_INDEX is {p} on prefill and {d} on decode"),
+            )
+            .workers([prefill.worker, decode.worker])
+            .told(&GID_DIFFERS),
+        );
+    }
+}
+
 fn run(view: &View<'_>, findings: &mut Findings) {
     if !view.has_both_roles() && view.kv.len() < 2 {
         return;
@@ -81,9 +212,20 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             true,
             findings,
         );
+        values(
+            prefill,
+            decode,
+            "VLLM_KV_CACHE_LAYOUT",
+            &LAYOUT_DIFFERS,
+            true,
+            findings,
+        );
         for flag in ["--block-size", "--page-size"] {
             values(prefill, decode, flag, &BLOCK_SIZE_DIFFERS, false, findings);
         }
+        parallelism(prefill, decode, findings);
+        gid_indices(prefill, decode, findings);
+        versions(view, findings);
     }
 }
 

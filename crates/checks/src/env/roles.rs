@@ -20,6 +20,7 @@ pub(crate) const CHECK: Check = Check {
     title: "prefill and decode are both there",
     source: include_str!("roles.rs"),
     causes: &[ROLE_MISSING],
+    notes: &[],
     run,
 };
 

@@ -16,6 +16,7 @@ pub(crate) const CHECK: Check = Check {
     title: "transport variables are spelt as the libraries read them",
     source: include_str!("setting_names.rs"),
     causes: &[TYPO],
+    notes: &[],
     run,
 };
 

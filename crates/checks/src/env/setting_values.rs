@@ -14,7 +14,8 @@ use crate::view::{View, WorkerView};
 const NAME: &str = "env/setting-values";
 
 /// Variables with a check of their own.
-const ELSEWHERE: [&str; 6] = [
+const ELSEWHERE: [&str; 7] = [
+    "MC_FORCE_TCP",
     "UCX_TLS",
     "UCX_NET_DEVICES",
     "VLLM_NIXL_SIDE_CHANNEL_HOST",
@@ -29,6 +30,7 @@ pub(crate) const CHECK: Check = Check {
     title: "values of transport variables can be read and do no harm",
     source: include_str!("setting_values.rs"),
     causes: &[INVALID, GPUDIRECT_OFF, RNDV_ON_EFA, SLOW],
+    notes: &[],
     run,
 };
 
@@ -42,7 +44,7 @@ const INVALID: Cause = Cause {
 };
 
 const GPUDIRECT_OFF: Cause = Cause {
-    id: "gpudirect-forced-off",
+    id: "ucx-gdr-forced-off",
     what: "UCX_IB_GPU_DIRECT_RDMA is off",
     why: "GPU memory is never registered with the NIC: every transfer is staged through host memory",
     fix: "remove UCX_IB_GPU_DIRECT_RDMA (the default tries)",

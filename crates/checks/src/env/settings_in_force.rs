@@ -10,6 +10,7 @@ use model::{Role, Setting, Value, Worker};
 use settings::effect;
 
 use crate::check::Check;
+use crate::env::setting_notes;
 use crate::finding::{Finding, Findings};
 use crate::view::View;
 
@@ -19,6 +20,7 @@ pub(crate) const CHECK: Check = Check {
     title: "every transport setting in force, with its effect",
     source: include_str!("settings_in_force.rs"),
     causes: &[],
+    notes: setting_notes::ALL,
     run,
 };
 
@@ -75,6 +77,9 @@ fn run(view: &View<'_>, findings: &mut Findings) {
                     replaced.place.line,
                     replaced.form.as_str()
                 ));
+            }
+            if let Some(note) = setting_notes::about(view, worker, setting) {
+                finding = finding.told(note);
             }
             if is_collective(&setting.name) {
                 finding = finding.collective();

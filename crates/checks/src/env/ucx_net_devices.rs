@@ -27,7 +27,17 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "UCX_NET_DEVICES names RDMA devices, and enough of them",
     source: include_str!("ucx_net_devices.rs"),
-    causes: &[SINGLE_NIC, SYNTAX, NETDEV_ONLY, EMPTY, LOOPBACK],
+    causes: &[
+        SINGLE_NIC,
+        SYNTAX,
+        SPACE,
+        NETDEV_ONLY,
+        GKE_NETDEV,
+        AZURE_FRONT_END,
+        EMPTY,
+        LOOPBACK,
+    ],
+    notes: &[],
     run,
 };
 
@@ -41,16 +51,43 @@ const SINGLE_NIC: Cause = Cause {
 };
 
 const SYNTAX: Cause = Cause {
-    id: "ucx-net-devices-syntax",
-    what: "UCX_NET_DEVICES has items that match no device: a space, a quote, a glob, NCCL's syntax, or `all` beside others",
+    id: "ucx-netdev-nccl-syntax",
+    what: "UCX_NET_DEVICES has items in NCCL's syntax (=, ^ inside, ;), a glob, or `all` beside others",
     why: "UCX takes each item as an exact name; what matches nothing is dropped with a warning, and without a match there is no network at all",
     fix: "write device:port items separated by commas only, such as mlx5_0:1,mlx5_1:1",
     quiet_if: "a range or a leading ^ with a UCX that has them",
     source: "UCX parser.c:829-935",
 };
 
+const SPACE: Cause = Cause {
+    id: "ucx-netdev-space",
+    what: "an item of UCX_NET_DEVICES has a space or a quote",
+    why: "UCX does not trim: the item matches no device and is silently left out",
+    fix: "write device:port items separated by commas only, such as mlx5_0:1,mlx5_1:1",
+    quiet_if: "never",
+    source: "UCX parser.c:829-935",
+};
+
+const GKE_NETDEV: Cause = Cause {
+    id: "ucx-netdev-netdev-name-on-gke",
+    what: "UCX_NET_DEVICES names GKE's RDMA interfaces (gpu0rdma0 …)",
+    why: "these are names of interfaces; UCX takes RDMA only by the name of the verbs device, so TCP is what is left, unless the image renames the devices",
+    fix: "name the verbs devices (ibv_devices lists them), or remove the variable",
+    quiet_if: "verbs devices are named; another library carries KV",
+    source: "GKE cluster toolkit; UCX ucp_context.c:659",
+};
+
+const AZURE_FRONT_END: Cause = Cause {
+    id: "ucx-netdev-azure-an-device",
+    what: "UCX_NET_DEVICES names mlx5_an0, Azure's accelerated networking",
+    why: "that is a virtual function of the front-end network, not the InfiniBand fabric",
+    fix: "name the InfiniBand devices (mlx5_ib0:1 …), or leave mlx5_an0 out",
+    quiet_if: "it is denied by a leading ^, or not named",
+    source: "Azure ND documentation",
+};
+
 const NETDEV_ONLY: Cause = Cause {
-    id: "ucx-net-devices-netdev-only",
+    id: "ucx-netdev-eth0",
     what: "UCX_NET_DEVICES names network interfaces only",
     why: "RDMA devices have names of their own; naming only interfaces removes all RDMA and leaves TCP",
     fix: "name RDMA devices (ibv_devices lists them), or remove the variable",
@@ -59,7 +96,7 @@ const NETDEV_ONLY: Cause = Cause {
 };
 
 const EMPTY: Cause = Cause {
-    id: "ucx-net-devices-empty",
+    id: "ucx-netdev-empty",
     what: "UCX_NET_DEVICES is set to nothing",
     why: "no network device is kept, without a message; peers on other nodes are unreachable",
     fix: "remove the variable",
@@ -68,7 +105,7 @@ const EMPTY: Cause = Cause {
 };
 
 const LOOPBACK: Cause = Cause {
-    id: "ucx-net-devices-loopback",
+    id: "ucx-netdev-loopback",
     what: "UCX_NET_DEVICES is the loopback interface",
     why: "nothing outside the pod can be reached",
     fix: "remove the variable, or name RDMA devices",
@@ -139,10 +176,12 @@ fn ucx(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, findings: &mut F
             format!("has items that match no device: '{}'", bad.join("', '"))
         };
         let detail = format!("{role}: {VARIABLE}={value} {what}");
+        let spaces = !all_mixed && items.iter().all(|i| i.kind != ItemKind::Pattern);
+        let cause = if spaces { &SPACE } else { &SYNTAX };
         let finding = if left == 0 && !negated {
-            Finding::fail(NAME, &SYNTAX, detail)
+            Finding::fail(NAME, cause, detail)
         } else {
-            Finding::warn(NAME, &SYNTAX, detail)
+            Finding::warn(NAME, cause, detail)
         };
         return findings.push(finish(
             finding,
@@ -157,6 +196,26 @@ fn ucx(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, findings: &mut F
                 format!("{role}: {VARIABLE}=lo reaches nothing outside the pod"),
             ),
             format!("{role}: loopback"),
+        ));
+    }
+    if !negated && items.iter().any(|i| i.text.starts_with("mlx5_an")) {
+        return findings.push(finish(
+            Finding::warn(
+                NAME,
+                &AZURE_FRONT_END,
+                format!("{role}: {VARIABLE}={value} names Azure's front-end network"),
+            ),
+            format!("{role}: not the InfiniBand fabric"),
+        ));
+    }
+    if !negated && !items.is_empty() && items.iter().all(|i| is_gke_interface(i.text)) {
+        return findings.push(finish(
+            Finding::warn(
+                NAME,
+                &GKE_NETDEV,
+                format!("{role}: {VARIABLE}={value} names interfaces, not verbs devices"),
+            ),
+            format!("{role}: names of interfaces"),
         ));
     }
     if !negated && !items.is_empty() && items.iter().all(|i| i.kind == ItemKind::Netdev) {
@@ -181,6 +240,14 @@ fn ucx(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, findings: &mut F
         finding = finding.note("a name without port and a leading ^ need UCX 1.21 or later; before, they match nothing");
     }
     findings.push(finish(finding, role.to_owned()));
+}
+
+/// GKE's names for RDMA interfaces: `gpu0rdma0`.
+fn is_gke_interface(name: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    name.strip_prefix("gpu")
+        .and_then(|rest| rest.split_once("rdma"))
+        .is_some_and(|(gpu, nic)| digits(gpu) && digits(nic))
 }
 
 fn netdevs(

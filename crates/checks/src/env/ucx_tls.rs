@@ -13,7 +13,7 @@
 //! Where KV does not go over UCX (LIBFABRIC, Mooncake) the variable changes nothing for KV.
 
 use model::{Accelerator, Place, Setting, Value};
-use settings::ucx_tls::{self, Init, TlsEffect};
+use settings::ucx_tls::{self, Init, ItemFault, TlsEffect};
 
 use crate::check::{Cause, Check};
 use crate::finding::{Finding, Findings};
@@ -36,10 +36,14 @@ pub(crate) const CHECK: Check = Check {
         EMPTY,
         ALL_NOT_ALONE,
         UNKNOWN_NAME,
+        MID_CARET,
+        SPELLING,
         ONE_NODE,
+        NO_ACTIVE_MESSAGES,
         NO_BOOTSTRAP,
         UD_ONLY,
     ],
+    notes: &[COPIED_FROM_JOB],
     run,
 };
 
@@ -48,8 +52,17 @@ const TCP_ONLY: Cause = Cause {
     what: "UCX_TLS leaves TCP as the only transport between nodes",
     why: "no RDMA transport may be chosen: KV goes over sockets, and GPU data through host memory",
     fix: "remove UCX_TLS (UCX then uses every transport that works), or list rc with cuda_copy and cuda_ipc",
-    quiet_if: "no KV worker; a backend other than UCX; XPU and CPU examples whose base path is TCP (a note); multi-node NVLink with a compute domain",
+    quiet_if: "no KV worker; a backend other than UCX; both roles in one pod; XPU and CPU examples whose base path is TCP (a note); multi-node NVLink with a compute domain",
     source: "UCX ucp_context.c; reference model checked against UCX 1.13 to 1.23",
+};
+
+const COPIED_FROM_JOB: Cause = Cause {
+    id: "ucx-tls-copied-from-nccl-job",
+    what: "UCX_TLS=tcp beside NCCL_IB_* settings or mpirun",
+    why: "tcp is right in an MPI job, where UCX only starts the ranks and NCCL moves the data; in a worker UCX moves the KV cache",
+    fix: "remove UCX_TLS from the worker",
+    quiet_if: "an MPIJob or an NCCL test",
+    source: "NCCL test manifests of several clouds",
 };
 
 const CUDA_IPC_TCP: Cause = Cause {
@@ -89,7 +102,7 @@ const NO_GPU_MEMORY: Cause = Cause {
 };
 
 const EMPTY: Cause = Cause {
-    id: "ucx-tls-empty",
+    id: "ucx-tls-empty-string",
     what: "UCX_TLS is set to nothing",
     why: "UCX does not start: 'The TLs list is empty'",
     fix: "remove the variable",
@@ -108,11 +121,38 @@ const ALL_NOT_ALONE: Cause = Cause {
 
 const UNKNOWN_NAME: Cause = Cause {
     id: "ucx-tls-unknown-name",
-    what: "UCX_TLS has names that no UCX knows: misspelt, in upper case, with spaces or quotes, or another library's word",
+    what: "UCX_TLS has names that no UCX knows: misspelt, or another library's word (rdma, efa, ibverbs)",
     why: "UCX drops them with one warning in its log; what is left decides",
-    fix: "use UCX's names, in lower case, without spaces",
+    fix: "use UCX's names: rc, dc, ud for InfiniBand and RoCE, srd for EFA, cuda_copy and cuda_ipc for GPU memory",
     quiet_if: "the name exists in another UCX release",
     source: "UCX ucp_context.c:764-790, 1508",
+};
+
+const MID_CARET: Cause = Cause {
+    id: "ucx-tls-mid-list-caret",
+    what: "a ^ stands inside UCX_TLS, not in front of it",
+    why: "UCX takes ^ for a denial only in front of the whole list; inside it is part of a name that matches nothing, and the rest is a plain allow list",
+    fix: "write ^name alone, or an allow list without ^",
+    quiet_if: "never: it has no meaning in any UCX",
+    source: "UCX parser.c:1111; vLLM's NixlConnector page shows such a list",
+};
+
+const SPELLING: Cause = Cause {
+    id: "ucx-tls-spaces-quotes-case",
+    what: "an item of UCX_TLS has a space, a quote or an upper-case letter",
+    why: "UCX does not trim or fold case: the item matches nothing and silently drops out",
+    fix: "no spaces, no quotes inside the value, lower case",
+    quiet_if: "never",
+    source: "UCX parser.c, ucp_context.c:1508",
+};
+
+const NO_ACTIVE_MESSAGES: Cause = Cause {
+    id: "ucx-tls-cuda-only-no-am",
+    what: "UCX_TLS leaves GPU transports only",
+    why: "none of them carries active messages, which NIXL needs: 'no active messages transport'",
+    fix: "add rc (with an RDMA device), or tcp for control messages beside multi-node NVLink",
+    quiet_if: "never",
+    source: "UCX select.c:722; NIXL's UCX backend needs an active-message lane",
 };
 
 const ONE_NODE: Cause = Cause {
@@ -233,10 +273,18 @@ fn judge(
         let fatal = effect.init == Init::FailNoUsable
             || !effect.inter
             || (!effect.detect && gpu_memory(kv) == Some("cuda_copy"));
-        let finding = if fatal {
-            Finding::fail(NAME, &UNKNOWN_NAME, detail)
+        let has = |wanted: fn(&ItemFault) -> bool| bad.iter().any(|b| wanted(&b.fault));
+        let cause = if has(|f| matches!(f, ItemFault::CaretInside)) {
+            &MID_CARET
+        } else if has(|f| matches!(f, ItemFault::SpaceOrQuote | ItemFault::UpperCase)) {
+            &SPELLING
         } else {
-            Finding::warn(NAME, &UNKNOWN_NAME, detail)
+            &UNKNOWN_NAME
+        };
+        let finding = if fatal {
+            Finding::fail(NAME, cause, detail)
+        } else {
+            Finding::warn(NAME, cause, detail)
         };
         findings.push(at(finding, format!("{role}: unknown names are dropped")));
         if fatal {
@@ -299,6 +347,17 @@ fn network(
         .iter()
         .any(|w| w.fabric.rdma.is_some() || w.fabric.efa.is_some());
     if !effect.inter {
+        if !effect.shm && !effect.boot_missing {
+            findings.push(finish(
+                Finding::fail(
+                    NAME,
+                    &NO_ACTIVE_MESSAGES,
+                    format!("{role}: {VARIABLE}={value} leaves no transport for active messages: no peer can be reached"),
+                ),
+                format!("{role}: GPU transports only"),
+            ));
+            return true;
+        }
         if view.is_single_host() {
             return false;
         }
@@ -380,7 +439,7 @@ fn tcp_only(
         // KV goes over multi-node NVLink, tcp carries control messages; env/mnnvl judges the rest.
         return false;
     }
-    if view.is_single_host() && effect.nvlink {
+    if view.is_one_pod() || (view.is_single_host() && effect.nvlink) {
         return false;
     }
     if matches!(
@@ -454,6 +513,14 @@ fn tcp_only(
             label,
         )
     };
+    // MPI needs UCX only to start, so tcp is right in a job of NCCL tests.
+    let of_a_job = ["NCCL_IB_HCA", "NCCL_IB_GID_INDEX"]
+        .iter()
+        .any(|n| worker.setting(n).is_some())
+        || worker.starts_mpirun;
+    if of_a_job && !effect.nvlink {
+        finding = finding.told(&COPIED_FROM_JOB);
+    }
     match other {
         Some((other, line)) => {
             finding = finding.at(

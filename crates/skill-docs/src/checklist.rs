@@ -97,7 +97,7 @@ const GROUPS: &[Group] = &[
         ],
         lines: &[(
             "type of every address that is in use",
-            r#"for t in /sys/class/infiniband/*/ports/*/gid_attrs/types/*; do v=$(cat "$t" 2>/dev/null) && echo "$t $v"; done; true"#,
+            r#"for t in /sys/class/infiniband/*/ports/*/gid_attrs/types/*; do [ -e "$t" ] || { echo "no address table"; break; }; v=$(cat "$t" 2>/dev/null) && echo "$t $v"; done; true"#,
         )],
     },
     Group {
@@ -192,7 +192,7 @@ const GROUPS: &[Group] = &[
             ),
             (
                 "six transport variables by name; never print the whole environment, it holds secrets",
-                r#"tr "\0" "\n" < /proc/1/environ | grep -E "^(UCX_TLS|UCX_NET_DEVICES|UCX_IB_GPU_DIRECT_RDMA|NCCL_IB_HCA|NCCL_IB_DISABLE|NCCL_SOCKET_IFNAME)=" || echo "none of them is set""#,
+                r#"e=$(cat /proc/1/environ 2>/dev/null | tr "\0" "\n"); [ -n "$e" ] || { echo "it cannot be read, so nothing is known"; exit 0; }; printf "%s\n" "$e" | grep -E "^(UCX_TLS|UCX_NET_DEVICES|UCX_IB_GPU_DIRECT_RDMA|NCCL_IB_HCA|NCCL_IB_DISABLE|NCCL_SOCKET_IFNAME)=" || echo "none of them is set""#,
             ),
         ],
     },

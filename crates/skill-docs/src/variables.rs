@@ -44,10 +44,6 @@ const VALUES: &[(&str, &[&str])] = &[
     ("UCX_IB_GPU_DIRECT_RDMA", &["try", "yes", "no"]),
     ("NCCL_IB_DISABLE", &["0", "1"]),
     ("NCCL_IB_HCA", &["mlx5", "=mlx5_0:1", "^mlx5_0"]),
-    (
-        "VLLM_NIXL_SIDE_CHANNEL_HOST",
-        &["0.0.0.0", "localhost", "10.0.0.7"],
-    ),
 ];
 
 /// The whole file.

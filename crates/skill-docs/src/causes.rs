@@ -171,12 +171,8 @@ fn anchor(heading: &str) -> String {
 fn write_cause(out: &mut String, cause: &Cause) {
     let _infallible = writeln!(
         out,
-        "### `{}`\n\n{} {}\n\n- Fix: {}\n- No problem if: {}\n",
-        cause.id,
-        sentence(cause.what),
-        sentence(cause.why),
-        cause.fix,
-        cause.quiet_if
+        "### `{}`\n\n- Seen: {}\n- Effect: {}\n- Fix: {}\n- No problem if: {}\n",
+        cause.id, cause.what, cause.why, cause.fix, cause.quiet_if
     );
 }
 

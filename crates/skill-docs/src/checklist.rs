@@ -202,7 +202,7 @@ const GROUPS: &[Group] = &[
 pub(crate) fn write(out: &mut String) {
     out.push_str(
         "## Checklist: what the hardware shows\n\n\
-All of this is read-only and needs no tool in the image but `sh`. A good answer is evidence for one condition; only \
+All of this is read-only and needs nothing in the image but `sh` and cat, ls, grep, head, tr, readlink and uname, which nearly all images have. A good answer is evidence for one condition; only \
 bytes that were seen to move over RDMA or NVLink prove KV transfer. What cannot be read is unknown, not fine.\n",
     );
     for group in GROUPS {

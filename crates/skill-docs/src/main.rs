@@ -53,6 +53,8 @@ fn check(root: &Path) -> Result<(), String> {
 }
 
 fn record(root: &Path) -> Result<(), String> {
+    // What is counted must be what is written.
+    write(root)?;
     let text = skill_docs::record::ask(root)?;
     save(
         &root.join(skill_docs::FOLDER).join("evals/record.json"),

@@ -74,7 +74,7 @@ impl Skill {
             evals: text(folder, "evals/evals.json")?,
             labels,
             cases,
-            record: Record::parse(&text(folder, "evals/record.json")?)?,
+            record: Record::parse(&text(folder, "evals/record.json").unwrap_or("{}".to_owned()))?,
         })
     }
 }

@@ -1,4 +1,5 @@
 //! The agent skill in front of a fresh build: its script, its guide, its evals and its labelled recipes.
+#![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

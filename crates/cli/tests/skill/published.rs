@@ -164,6 +164,31 @@ fn everything_in_paths_with_spaces() {
     assert!(run.report().deployments[0].files[0].ends_with("all of it/deploy it.yaml"));
 }
 
+/// The published script prints whatever value it finds; this one prints what it knows to be harmless.
+#[test]
+fn no_secret_is_printed() {
+    if !has_python() {
+        return;
+    }
+    let skill = install(&folder("secrets"));
+    let recipe = fs::read_to_string(case("decode-tcp-only.yaml")).unwrap();
+    let recipe = recipe.replace(
+        "      envs:\n",
+        "      envs:\n        - name: HF_TOKEN\n          value: hunter2\n        - name: UCX_MY_TOKEN\n          value: hunter2\n",
+    );
+    let recipe = recipe.replace(
+        "            - --model=example/model-32b\n",
+        "            - --model=example/model-32b\n            - --api-key=hunter2\n",
+    );
+    assert_eq!(recipe.matches("hunter2").count(), 6);
+    fs::write(skill.join("deploy.yaml"), recipe).unwrap();
+    for form in [&[][..], &["-o", "text"], &["-o", "jsonl"], &["-o", "short"]] {
+        let run = script(&skill, &[&["env", "deploy.yaml"][..], form].concat());
+        assert_eq!(run.code, 1);
+        assert!(!format!("{run:?}").contains("hunter2"), "{form:?}: {run:?}");
+    }
+}
+
 /// Arguments arrive as they were given, and every exit code goes back.
 #[test]
 fn arguments_and_exit_codes_pass_through() {

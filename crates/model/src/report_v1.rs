@@ -80,7 +80,8 @@ pub struct CheckV1 {
     pub grade: Grade,
     /// What it is about.
     pub subject: SubjectV1,
-    /// Where it was read.
+    /// Where it was read. In a `json` document that would be longer than 30 KB, results that are ok keep one of
+    /// their sources, or none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceV1>,
 }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use model::Report;
 use model::report_v1::{ReportV1, WorkerV1};
+use model::{Report, Status};
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
@@ -13,12 +13,38 @@ use crate::{Options, escape, group, names};
 /// Names, or workers, that a list holds before it is shortened. Nobody writes so many by hand.
 const LIST_KEPT: usize = 16;
 
+/// Bytes from which on the document is shortened: readers cut what is longer, at the soonest here.
+const BUDGET: usize = 30_000;
+
 /// Writes the document.
 pub(crate) fn render(report: &Report, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let mut document = ReportV1::of(report, options.version, &group::folded(report));
     bound(&mut document);
-    write_pretty(&document, out)?;
-    out.write_all(b"\n")
+    let mut text = pretty(&document)?;
+    for kept in [1, 0] {
+        if text.len() < BUDGET {
+            break;
+        }
+        shorten_sources_of_ok(&mut document, kept);
+        text = pretty(&document)?;
+    }
+    out.write_all(&text)
+}
+
+fn pretty(document: &ReportV1) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    write_pretty(document, &mut text)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Where the document would be too long, the lines behind results that are ok go first: nobody has to act on them.
+fn shorten_sources_of_ok(document: &mut ReportV1, kept: usize) {
+    for check in document.checks.iter_mut().chain(&mut document.collectives) {
+        if check.status == Status::Ok {
+            check.sources.truncate(kept);
+        }
+    }
 }
 
 /// Keeps the document small whatever the number of workers: readers of it (agents, above all) cut

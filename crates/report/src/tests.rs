@@ -609,6 +609,36 @@ fn many_workers_stay_small() {
 }
 
 #[test]
+fn a_long_document_loses_the_lines_behind_what_is_ok_first() {
+    let mut report = samples::mismatch();
+    let ok = report.results.iter().find(|r| r.status == Status::Ok);
+    let ok = ok.unwrap().clone();
+    let kept = |json: &str, status: &str| {
+        let value: Value = serde_json::from_str(json).unwrap();
+        let checks = value["checks"].as_array().unwrap().clone();
+        let of = |check: &Value| check["sources"].as_array().map_or(0, Vec::len);
+        let all = checks.iter().filter(|c| c["status"] == status).map(of);
+        all.max().unwrap()
+    };
+    let fail = kept(&plain(Format::Json, &report), "fail");
+    let mut steps = Vec::new();
+    for n in 0..200 {
+        let json = plain(Format::Json, &report);
+        assert!(json.len() < 30_000, "{}", json.len());
+        assert_eq!(kept(&json, "fail"), fail);
+        steps.push(kept(&json, "ok"));
+        if steps.ends_with(&[0]) {
+            break;
+        }
+        let mut another = ok.clone();
+        another.detail = format!("also {n}");
+        report.results.push(another);
+    }
+    steps.dedup();
+    assert_eq!(steps, [2, 1, 0]);
+}
+
+#[test]
 fn one_deployment_is_small_in_json() {
     let json = plain(Format::Json, &samples::mismatch());
     assert!(json.len() < 8_000, "{}", json.len());

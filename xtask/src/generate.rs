@@ -21,6 +21,7 @@ const NAME: &str = "check-interconnect";
 /// Every generated file. Of the repository only the example is read, and the files that have generated parts.
 pub(crate) fn all(root: &Path) -> Result<Files, String> {
     let mut files = Files::new();
+    files.extend(skill_docs::files(root)?);
     pages::checks(&mut files);
     files.insert("docs/variables.md".to_owned(), pages::variables());
     files.insert("docs/exit-codes.md".to_owned(), pages::exit_codes());

@@ -235,7 +235,10 @@ fn collect<'d>(
 
 /// Writes a changed node in place of the old one.
 pub fn rewrite(edits: &mut Edits, text: &str, node: Node<'_>, new: &Value) {
-    let span = node.span();
+    let mut span = node.span();
+    // What ends with a block scalar may reach up to the next token.
+    let written = &text[span.start as usize..span.end as usize];
+    span.end = span.start + u32::try_from(written.trim_end().len()).unwrap();
     let flow = matches!(node.style(), yaml::Style::Flow);
     let new = if flow {
         new.to_string()

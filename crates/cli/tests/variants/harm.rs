@@ -106,7 +106,7 @@ fn values(b: &Base<'_>) -> Vec<(&'static str, &'static str)> {
         }
         if b.rdma {
             list.extend([("UCX_NET_DEVICES", "eth0"), ("UCX_TLS", "^rc,dc,ud,ib,rc_x,rc_v,dc_x,ud_x,ud_v"), ("UCX_TLS", "tcp,cuda_copy,cuda_ipc")]);
-            list.extend([("UCX_IB_GPU_DIRECT_RDMA", "n"), ("UCX_IB_GPU_DIRECT_RDMA", "no"), ("UCX_IB_GPU_DIRECT_RDMA", "off"), ("UCX_IB_GPU_DIRECT_RDMA", "true"), ("UCX_IB_GPU_DIRECT_RDMA", "")]);
+            list.extend([("UCX_IB_GPU_DIRECT_RDMA", "n"), ("UCX_IB_GPU_DIRECT_RDMA", "no"), ("UCX_IB_GPU_DIRECT_RDMA", "off"), ("UCX_IB_GPU_DIRECT_RDMA", "true")    ]);
         }
     }
     if b.carrier == Carrier::Libfabric && b.efa {

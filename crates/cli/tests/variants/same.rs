@@ -288,17 +288,20 @@ fn scalar_style(node: yaml::Node<'_>) -> bool {
 
 /// Whole env lists behind an anchor.
 fn aliases(text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>) {
-    let lists: Vec<_> = sites
+    let entries: Vec<_> = sites
         .iter()
-        .filter_map(|s| s.container.get("env").filter(|e| e.alias_span().is_none() && e.style() != Style::Flow))
+        .filter_map(|s| s.container.entry("env"))
+        .filter(|(_, e)| e.alias_span().is_none() && e.style() != Style::Flow)
         .collect();
+    let lists: Vec<_> = entries.iter().map(|(_, e)| *e).collect();
     let [first, rest @ ..] = lists.as_slice() else { return };
     if first.span().is_empty() {
         return;
     }
     let pad = |n: &yaml::Node<'_>| " ".repeat(edit::column(text, n.span().start));
     let mut edits = Edits::default();
-    edits.replace(first.span().start..first.span().start, format!("&kv_env\n{}", pad(first)));
+    let colon = entries[0].0.span().end + 1;
+    edits.replace(colon..colon, " &kv_env");
     let mut any = false;
     for list in rest {
         if edit::value(*list) == edit::value(*first) && std::ptr::eq(list.document(), first.document()) && list.anchor().is_none() {
@@ -306,7 +309,7 @@ fn aliases(text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>) {
             any = true;
         }
     }
-    if any && first.anchor().is_none() && !text.contains("*") {
+    if any && first.anchor().is_none() {
         out.push(Variant::same("env list by alias", "env", edits.apply(text)));
     }
     // The same entries under a list of each role, each item an alias.

@@ -112,16 +112,33 @@ fn script_index(words: &[&str]) -> Option<usize> {
             Some("sh" | "bash" | "dash" | "ash" | "zsh")
         )
     })?;
-    let flag = words
+    let mut index = shell + 1;
+    while let Some(options) = words.get(index).and_then(|w| w.strip_prefix(['-', '+'])) {
+        let short = !options.is_empty() && options.bytes().all(|b| b.is_ascii_alphabetic());
+        index += 1;
+        if short && options.contains('o') {
+            // `-euo pipefail`: the option's name is a word of its own.
+            index += 1;
+        }
+        if short && options.contains('c') {
+            return Some(index);
+        }
+        if matches!(options, "-rcfile" | "-init-file") {
+            index += 1;
+        }
+    }
+    None
+}
+
+/// Whether the word before `index` is `env`, or one of its options or assignments: `exec env -i X=Y Z=W command`.
+fn runs_env(words: &[Word<'_>], index: usize) -> bool {
+    words
+        .get(..index)
+        .unwrap_or_default()
         .iter()
-        .enumerate()
-        .skip(shell + 1)
-        .take_while(|(_, w)| w.starts_with('-'))
-        .find(|(_, w)| {
-            w.strip_prefix('-')
-                .is_some_and(|f| f.ends_with('c') && f.bytes().all(|b| b.is_ascii_lowercase()))
-        });
-    flag.map(|(index, _)| index + 1)
+        .rev()
+        .find(|w| !w.text.starts_with('-') && shell::assignment(&w.text).is_none())
+        .is_some_and(|w| w.text.rsplit('/').next() == Some("env"))
 }
 
 impl<'t, 's> Reader<'t, 's> {
@@ -328,8 +345,7 @@ impl<'t, 's> Reader<'t, 's> {
                 _ => {}
             }
             if index > 0
-                && in_script
-                && rest.first().is_some_and(|w| w.text == "env")
+                && runs_env(rest, index)
                 && let Some(env) = (!word.text.starts_with('-'))
                     .then(|| self.variable(word, Form::ShellPrefix, conditional))
                     .flatten()
@@ -470,10 +486,10 @@ impl<'t, 's> Reader<'t, 's> {
                 let (key, inline) = dotted
                     .split_once('=')
                     .map_or((dotted, None), |(k, v)| (k, Some(v)));
-                if !json_keys::KEYS.contains(&key) {
+                let Some(name) = dotted_key(key) else {
                     continue;
-                }
-                (key.to_owned(), inline)
+                };
+                (name.to_owned(), inline)
             } else {
                 continue;
             };
@@ -522,6 +538,21 @@ impl<'t, 's> Reader<'t, 's> {
             }
         }
         self.run
+    }
+}
+
+/// The setting that one key of `--kv-transfer-config.…` makes; a `+` at its end adds to a list.
+fn dotted_key(key: &str) -> Option<&'static str> {
+    let key = key.trim_end_matches('+');
+    let extra = key
+        .strip_prefix("kv_connector_extra_config.")
+        .or_else(|| key.strip_prefix("kv-connector-extra-config."));
+    match extra.unwrap_or(key).replace('-', "_").as_str() {
+        "backends" if extra.is_some() => Some("kv_connector_extra_config.backends"),
+        "kv_connector" => Some("kv_connector"),
+        "kv_role" => Some("kv_role"),
+        "kv_buffer_device" => Some("kv_buffer_device"),
+        _ => None,
     }
 }
 

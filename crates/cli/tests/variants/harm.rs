@@ -71,6 +71,11 @@ impl Base<'_> {
         }
     }
 
+    /// Only one role is in the file: the other half is elsewhere, and what it has is not known.
+    fn half(&self) -> bool {
+        self.roles().len() == 1
+    }
+
     fn change(&self, roles: &[Role], f: &mut dyn FnMut(&Site<'_>, &mut Value) -> Option<()>) -> Option<String> {
         let mut edits = Edits::default();
         let mut any = false;
@@ -373,7 +378,7 @@ fn without_fabric(v: &mut Value) -> bool {
 }
 
 pub fn fabric(b: &Base<'_>, out: &mut Vec<Variant>) {
-    if !(b.rdma || b.efa || b.mnnvl) || b.partial {
+    if !(b.rdma || b.efa || b.mnnvl) || b.partial || b.half() {
         return;
     }
     for (who, roles) in b.roles() {
@@ -441,7 +446,7 @@ fn without_lock(v: &mut Value, any: &mut bool) {
 
 /// Connectors, backends and directions.
 pub fn connectors(b: &Base<'_>, out: &mut Vec<Variant>) {
-    if b.partial {
+    if b.partial || b.half() {
         return;
     }
     for (who, roles) in b.roles() {

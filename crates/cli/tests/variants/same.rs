@@ -303,9 +303,9 @@ fn aliases(text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>) {
     let colon = entries[0].0.span().end + 1;
     edits.replace(colon..colon, " &kv_env");
     let mut any = false;
-    for list in rest {
+    for ((key, _), list) in entries.iter().skip(1).zip(rest) {
         if edit::value(*list) == edit::value(*first) && std::ptr::eq(list.document(), first.document()) && list.anchor().is_none() {
-            edits.replace(list.span(), "*kv_env");
+            edits.replace(key.span().end + 1..list.span().end, " *kv_env");
             any = true;
         }
     }

@@ -530,9 +530,7 @@ impl<'t, 's> Reader<'t, 's> {
             // A variable that the pod sets already stays exported when a script assigns to it. Whether it
             // does is known only with the container's env list, so these go along, marked by their order.
             for env in self.assigned {
-                if crate::allow::is_shown(&env.name)
-                    && !self.run.exports.iter().any(|e| e.name == env.name)
-                {
+                if !self.run.exports.iter().any(|e| e.name == env.name) {
                     self.run.assigned.push(env);
                 }
             }

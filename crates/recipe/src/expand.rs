@@ -28,12 +28,23 @@ pub(crate) enum Syntax {
 /// The variables of a container in order of precedence, lowest first.
 pub(crate) struct Variables<'e> {
     pub(crate) list: &'e [EnvDraft],
+    /// Variables of the start script that it does not export: its own words may refer to them.
+    pub(crate) locals: &'e [EnvDraft],
 }
 
 impl<'e> Variables<'e> {
     /// The last definition of a name.
     pub(crate) fn find(&self, name: &str) -> Option<&'e EnvDraft> {
-        self.list.iter().rev().find(|e| e.name == name)
+        self.definitions(name).next()
+    }
+
+    /// All definitions of a name, the last one first.
+    fn definitions(&self, name: &str) -> impl Iterator<Item = &'e EnvDraft> {
+        self.locals
+            .iter()
+            .rev()
+            .chain(self.list.iter().rev())
+            .filter(move |e| e.name == name)
     }
 
     /// The value of a definition.
@@ -113,7 +124,7 @@ impl<'e> Variables<'e> {
         if reference.command {
             return Expanded::Unknown("computed in the start script".into());
         }
-        let mut candidates = self.list.iter().rev().filter(|e| e.name == reference.name);
+        let mut candidates = self.definitions(&reference.name);
         let found = if own == Some(reference.name.as_str()) {
             candidates.nth(1)
         } else {
@@ -249,7 +260,11 @@ mod tests {
             env("L", EnvValue::Shell("$M".into())),
             env("M", EnvValue::Shell("$L".into())),
         ];
-        Variables { list: &list }.expand(text, syntax, None, 0)
+        Variables {
+            list: &list,
+            locals: &[],
+        }
+        .expand(text, syntax, None, 0)
     }
 
     #[test]

@@ -37,9 +37,10 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     let mut draft = draft;
     let mut hidden = draft.run.hidden.clone();
     scripts(&mut draft, config_maps, &mut hidden);
-    let variables_list = variables(&draft, config_maps, &mut hidden);
+    let (variables_list, locals) = variables(&draft, config_maps, &mut hidden);
     let variables = Variables {
         list: &variables_list,
+        locals: &locals,
     };
     let mut settings: Vec<Setting> = Vec::new();
     let mut overridden = Vec::new();
@@ -176,12 +177,13 @@ fn mounted<'m>(
     map.entries.iter().find(|e| e.key == base)
 }
 
-/// All definitions of variables, lowest precedence first: ConfigMaps by `envFrom`, the env lists, the script.
+/// All definitions of variables, lowest precedence first: ConfigMaps by `envFrom`, the env lists, the script. Then
+/// those of the script that no process inherits.
 fn variables(
     draft: &Draft,
     config_maps: &[ConfigMapDraft],
     hidden: &mut Vec<(Hidden, String)>,
-) -> Vec<EnvDraft> {
+) -> (Vec<EnvDraft>, Vec<EnvDraft>) {
     let mut list = Vec::new();
     for from in &draft.env_from {
         let Some(name) = &from.config_map else {
@@ -225,16 +227,16 @@ fn variables(
         list.push(env);
     }
     let in_pod: Vec<String> = list.iter().map(|e| e.name.clone()).collect();
-    list.extend(
-        draft
-            .run
-            .assigned
-            .iter()
-            .filter(|e| in_pod.contains(&e.name))
-            .cloned(),
-    );
+    // What a script assigns to stays exported where the pod has the variable already.
+    let (inherited, locals): (Vec<EnvDraft>, Vec<EnvDraft>) = draft
+        .run
+        .assigned
+        .iter()
+        .cloned()
+        .partition(|e| in_pod.contains(&e.name));
+    list.extend(inherited);
     list.extend(draft.run.exports.iter().cloned());
-    list
+    (list, locals)
 }
 
 fn env_settings(

@@ -165,7 +165,8 @@ impl<'t, 's> Reader<'t, 's> {
             .zip(&texts)
             .map(|(node, t)| Word {
                 text: t.clone(),
-                expands: t.contains("$("),
+                // No shell reads these: only the kubelet's references are replaced.
+                expands: false,
                 quoted: true,
                 node: *node,
                 part: None,

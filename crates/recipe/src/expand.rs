@@ -94,6 +94,12 @@ impl<'e> Variables<'e> {
                 continue;
             }
             let body = tail.get(1..).unwrap_or_default();
+            if syntax == Syntax::Kubernetes && body.starts_with('$') {
+                // `$$(X)` is the kubelet's way to write `$(X)`.
+                out.push('$');
+                rest = body.get(1..).unwrap_or_default();
+                continue;
+            }
             let Some(reference) = Reference::read(body, syntax) else {
                 out.push('$');
                 rest = body;
@@ -102,17 +108,9 @@ impl<'e> Variables<'e> {
             match self.lookup(&reference, own, depth) {
                 Expanded::Known(value) => out.push_str(&value),
                 Expanded::Unset => {}
-                unknown @ Expanded::Unknown(_) => {
-                    // The kubelet leaves what it cannot resolve as it is; a shell would make it empty.
-                    if syntax == Syntax::Kubernetes
-                        && reference.default.is_none()
-                        && self.find(&reference.name).is_none()
-                    {
-                        out.push_str(tail.get(..=reference.len).unwrap_or_default());
-                    } else {
-                        return unknown;
-                    }
-                }
+                // The kubelet leaves a reference that it cannot resolve as it is, but what an operator adds to the
+                // pod is not in the input.
+                unknown @ Expanded::Unknown(_) => return unknown,
             }
             rest = body.get(reference.len..).unwrap_or_default();
         }
@@ -298,9 +296,13 @@ mod tests {
             expand("${X:-mlx5_0:1}", Syntax::Shell),
             Expanded::Unknown(_)
         ));
-        assert_eq!(
+        assert!(matches!(
             expand("$(X)", Syntax::Kubernetes),
-            Expanded::Known("$(X)".into())
+            Expanded::Unknown(_)
+        ));
+        assert_eq!(
+            expand("$$(A)", Syntax::Kubernetes),
+            Expanded::Known("$(A)".into())
         );
         assert_eq!(expand("a$", Syntax::Shell), Expanded::Known("a$".into()));
     }

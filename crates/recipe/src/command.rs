@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use model::{Form, Hidden, Place};
+use model::{Form, Hidden, Located, Place};
 use yaml::Node;
 
 use crate::draft::{EnvDraft, EnvValue, FlagDraft, Run};
@@ -492,6 +492,7 @@ impl<'t, 's> Reader<'t, 's> {
                 };
                 (name.to_owned(), inline)
             } else {
+                self.misspelt_flag(word);
                 continue;
             };
             let mut value = inline.map(str::to_owned);
@@ -518,6 +519,27 @@ impl<'t, 's> Reader<'t, 's> {
                 form: Form::Flag,
             });
         }
+    }
+
+    /// Notes a flag that is one slip away from one that matters. Its value is not kept.
+    fn misspelt_flag(&mut self, word: &Word<'_>) {
+        let name = word.text.split('=').next().unwrap_or_default();
+        if !name.starts_with("--") || settings::known_names::did_you_mean(name).is_none() {
+            return;
+        }
+        let start = word.part.as_ref().map_or(0, |p| p.start);
+        let whole = word.part.is_some() && word.quoted;
+        let place = if whole {
+            word.place(self.text, name.len() == word.text.len())
+        } else {
+            let span = word.node.locate(start..start + name.len());
+            self.text
+                .place(&span, std::slice::from_ref(&span), word.around())
+        };
+        self.run.misspelt.push(Located {
+            value: name.to_owned(),
+            place,
+        });
     }
 
     fn finish(mut self) -> Run {

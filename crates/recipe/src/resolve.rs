@@ -56,8 +56,10 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     let mut flags = draft.run.flags.clone();
     let from_file = config_files(&draft, &flags, &variables, config_maps, &mut hidden);
     flags.extend(from_file);
+    let mut unknown_names = unknown_names(&variables);
+    unknown_names.append(&mut draft.run.misspelt);
     for flag in &flags {
-        flag_settings(flag, &variables, &mut settings);
+        flag_settings(flag, &variables, &mut settings, &mut unknown_names);
     }
     let is_engine = engine.is_some();
     let strong = strong_role(&settings);
@@ -78,7 +80,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         image: draft.image,
         settings,
         overridden,
-        unknown_names: unknown_names(&variables),
+        unknown_names,
         resources: draft.resources,
         accelerators: draft.accelerators,
         accelerator: draft.accelerator,
@@ -144,6 +146,7 @@ fn scripts(draft: &mut Draft, config_maps: &[ConfigMapDraft], hidden: &mut Vec<(
                 draft.run.tool |= script.tool;
                 draft.run.mpirun |= script.mpirun;
                 draft.run.flags.extend(script.flags);
+                draft.run.misspelt.extend(script.misspelt);
                 draft.run.exports.extend(script.exports);
                 draft.run.assigned.extend(script.assigned);
                 hidden.extend(script.hidden);
@@ -273,14 +276,9 @@ fn unknown_names(variables: &Variables<'_>) -> Vec<Located<String>> {
     let mut found: Vec<Located<String>> = Vec::new();
     for env in variables.list {
         let name = env.name.as_str();
-        let family = [
-            "UCX_", "NCCL_", "FI_", "NIXL_", "UXC_", "UCS_", "NCLL_", "NNCL_", "NXIL_",
-        ]
-        .iter()
-        .any(|p| name.starts_with(p));
-        if family
+        // What a name was meant to be is for the check to say; only names that it can say it of are kept.
+        if settings::known_names::did_you_mean(name).is_some()
             && !crate::allow::is_shown(name)
-            && settings::catalogue::lookup(name).is_none()
             && !found.iter().any(|f| f.value == name)
         {
             found.push(Located {
@@ -388,7 +386,12 @@ fn inline_config(json: &str, flag: &FlagDraft) -> Vec<FlagDraft> {
     found
 }
 
-fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec<Setting>) {
+fn flag_settings(
+    flag: &FlagDraft,
+    variables: &Variables<'_>,
+    settings: &mut Vec<Setting>,
+    unknown_names: &mut Vec<Located<String>>,
+) {
     let raw = flag.value.clone().unwrap_or_default();
     let syntax = if flag.expands {
         Syntax::Shell
@@ -413,7 +416,10 @@ fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec
         };
         match expanded {
             Expanded::Known(json) => match connector::settings(&json, places, place, form) {
-                Some(found) => settings.extend(found),
+                Some(found) => {
+                    settings.extend(found);
+                    unknown_names.extend(connector::misspelt(&json, places, place));
+                }
                 None => settings.push(Setting {
                     name: flag.name.clone(),
                     value: Value::Dynamic("text that is not a JSON object".into()),

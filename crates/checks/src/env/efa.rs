@@ -20,7 +20,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "EFA is used through LIBFABRIC, with GPUDirect",
     source: include_str!("efa.rs"),
-    causes: &[BACKEND, IMAGE, GPUDIRECT_OFF],
+    causes: &[BACKEND, IMAGE, GPUDIRECT_OFF, PROVIDER],
     run,
 };
 
@@ -51,6 +51,15 @@ const GPUDIRECT_OFF: Cause = Cause {
     source: "libfabric prov/efa/src/efa_env.c, src/hmem.c",
 };
 
+const PROVIDER: Cause = Cause {
+    id: "efa-provider-excluded",
+    what: "EFA devices are asked for, the NIXL backend is LIBFABRIC, and FI_PROVIDER leaves the efa provider out",
+    why: "libfabric may then use what is left, which is tcp or sockets: KV goes over TCP",
+    fix: "remove FI_PROVIDER, or set it to efa",
+    quiet_if: "efa is in the list, or not in a deny list; the backend is not LIBFABRIC",
+    source: "libfabric src/fabric.c; NIXL picks cxi, efa, tcp, sockets from what is left",
+};
+
 fn run(view: &View<'_>, findings: &mut Findings) {
     for kv in &view.kv {
         if kv.is_mock() {
@@ -63,6 +72,23 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             if !view.is_part() {
                 not_libfabric(kv, findings);
             }
+            continue;
+        }
+        if let Some(setting) = provider_excluded(kv) {
+            let value = setting.value.literal().unwrap_or_default();
+            findings.push(
+                Finding::fail(
+                    NAME,
+                    &PROVIDER,
+                    format!(
+                        "{role}: FI_PROVIDER={value} leaves EFA out, while it asks for {}",
+                        efa.name
+                    ),
+                )
+                .worker(worker)
+                .at(&setting.place, format!("{role}: no efa"))
+                .context(&efa.place, "EFA is asked for"),
+            );
             continue;
         }
         if let Some(setting) = gpudirect_off(kv) {
@@ -188,6 +214,23 @@ fn not_libfabric(kv: &WorkerView<'_>, findings: &mut Findings) {
         finding = finding.context(&setting.place, format!("{}: {reader}", setting.name));
     }
     findings.push(finding);
+}
+
+/// FI_PROVIDER, where its list has no efa, or a deny list has.
+fn provider_excluded<'f>(kv: &WorkerView<'f>) -> Option<&'f Setting> {
+    kv.worker.setting("FI_PROVIDER").filter(|s| {
+        s.value.literal().is_some_and(|value| {
+            let value = value.trim();
+            let (denies, list) = value
+                .strip_prefix('^')
+                .map_or((false, value), |list| (true, list));
+            // Layered providers are joined by `;`: `efa;ofi_rxr`.
+            let has = list
+                .split([',', ';'])
+                .any(|p| p.trim().eq_ignore_ascii_case("efa"));
+            !list.is_empty() && has == denies
+        })
+    })
 }
 
 fn gpudirect_off<'f>(kv: &WorkerView<'f>) -> Option<&'f Setting> {

@@ -7,7 +7,7 @@
 //! and PdConnector), `--disaggregation-transfer-backend`, `cache_transceiver_config.backend`.
 //! Connectors that only offload (DynamoConnector, OffloadingConnector, LMCache) do not count.
 
-use model::{Engine, Grade, Reason, Role};
+use model::{Accelerator, Engine, Grade, Reason, Role, Setting, Worker};
 
 use crate::check::{Cause, Check};
 use crate::finding::{Finding, Findings};
@@ -27,6 +27,7 @@ pub(crate) const CHECK: Check = Check {
         TRANSCEIVER_UNSET,
         ROLE_SWAPPED,
         TRTLLM_MPI,
+        HOST_BUFFER,
     ],
     run,
 };
@@ -74,6 +75,15 @@ const TRTLLM_MPI: Cause = Cause {
     fix: "set cache_transceiver_config.backend to DEFAULT, NIXL or UCX",
     quiet_if: "another backend is named",
     source: "TensorRT-LLM cache transceiver documentation",
+};
+
+const HOST_BUFFER: Cause = Cause {
+    id: "vllm-kv-buffer-cpu",
+    what: "`kv_buffer_device` is cpu on a GPU worker",
+    why: "KV cache is copied to host memory before and after each transfer: the NIC never reaches GPU memory",
+    fix: "remove kv_buffer_device, or set it to cuda",
+    quiet_if: "accelerators whose base path it is (XPU, TPU, Gaudi, Ascend, Neuron); another connector than NIXL",
+    source: "vLLM NixlConnector; llm-d uses it on XPU and TPU",
 };
 
 fn run(view: &View<'_>, findings: &mut Findings) {
@@ -233,6 +243,18 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
         );
         return;
     }
+    if let Some(setting) = host_buffer(worker).filter(|_| *connector == Connector::Nixl) {
+        findings.push(
+            Finding::warn(
+                NAME,
+                &HOST_BUFFER,
+                format!("{role} keeps its KV buffers in host memory (kv_buffer_device: cpu): every transfer is staged"),
+            )
+            .worker(worker)
+            .at(&setting.place, format!("{role}: host memory")),
+        );
+        return;
+    }
     let how = match kv_role.and_then(|s| s.value.literal()) {
         Some(kv_role) => format!("{summary}, {kv_role}"),
         None => summary,
@@ -253,4 +275,24 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
         finding = finding.note("this connector does not move KV cache between workers");
     }
     findings.push(finding);
+}
+
+/// `kv_buffer_device: cpu` on a worker with GPUs that a NIC can reach.
+fn host_buffer(worker: &Worker) -> Option<&Setting> {
+    let image = worker
+        .image
+        .as_ref()
+        .map(|i| i.value.to_ascii_lowercase())
+        .unwrap_or_default();
+    let on_gpu = match worker.accelerator {
+        Some(Accelerator::Nvidia | Accelerator::Amd) => true,
+        Some(_) => false,
+        // A claim hides the kind; the image may show it.
+        None => !["xpu", "tpu", "hpu", "gaudi", "cpu", "neuron", "ascend"]
+            .iter()
+            .any(|w| image.contains(w)),
+    };
+    worker
+        .setting("kv_buffer_device")
+        .filter(|s| on_gpu && s.value.literal() == Some("cpu"))
 }

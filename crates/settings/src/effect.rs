@@ -241,6 +241,10 @@ fn special(name: &str, value: &str) -> Option<Effect> {
         } else {
             Effect::problem(ProblemKind::Slow, "EFA emulates put and get in software")
         }),
+        "MOONCAKE_PROTOCOL" if value.trim().eq_ignore_ascii_case("tcp") => Some(Effect::problem(
+            ProblemKind::Slow,
+            "Mooncake moves data over TCP",
+        )),
         "MC_FORCE_TCP" => Some(Effect::problem(
             ProblemKind::Slow,
             "Mooncake uses TCP: the variable forces it whatever its value, even 0",

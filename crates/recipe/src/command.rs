@@ -466,7 +466,11 @@ impl<'t, 's> Reader<'t, 's> {
             name: name.to_owned(),
             value,
             form,
-            place: word.place(self.text, show),
+            place: if !show && settings::known_names::did_you_mean(name).is_some() {
+                self.name_place(word, name)
+            } else {
+                word.place(self.text, show)
+            },
             json,
         })
     }
@@ -527,19 +531,22 @@ impl<'t, 's> Reader<'t, 's> {
         if !name.starts_with("--") || settings::known_names::did_you_mean(name).is_none() {
             return;
         }
-        let start = word.part.as_ref().map_or(0, |p| p.start);
-        let whole = word.part.is_some() && word.quoted;
-        let place = if whole {
-            word.place(self.text, name.len() == word.text.len())
-        } else {
-            let span = word.node.locate(start..start + name.len());
-            self.text
-                .place(&span, std::slice::from_ref(&span), word.around())
-        };
+        let place = self.name_place(word, name);
         self.run.misspelt.push(Located {
             value: name.to_owned(),
             place,
         });
+    }
+
+    /// The place of the name that a word begins with, without what follows it.
+    fn name_place(&self, word: &Word<'_>, name: &str) -> Place {
+        if word.part.is_some() && word.quoted {
+            return word.place(self.text, name.len() == word.text.len());
+        }
+        let start = word.part.as_ref().map_or(0, |p| p.start);
+        let span = word.node.locate(start..start + name.len());
+        self.text
+            .place(&span, std::slice::from_ref(&span), word.around())
     }
 
     fn finish(mut self) -> Run {

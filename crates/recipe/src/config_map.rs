@@ -29,9 +29,11 @@ pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraf
     let mut entries = Vec::new();
     if let Some(data) = root.get("data") {
         for (key, value) in data.entries() {
-            let (Some(key), Some(content)) = (key.text(), value.text()) else {
+            let (key_node, Some(key), Some(content)) = (key, key.text(), value.text()) else {
                 continue;
             };
+            let misspelt =
+                !crate::allow::is_shown(key) && settings::known_names::did_you_mean(key).is_some();
             let config = config(text, value, content);
             let short = content.len() <= MAX_VALUE;
             entries.push(ConfigEntry {
@@ -41,7 +43,11 @@ pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraf
                 } else {
                     String::new()
                 },
-                place: text.node(value, crate::allow::is_shown(key)),
+                place: if misspelt {
+                    text.node(key_node, true)
+                } else {
+                    text.node(value, crate::allow::is_shown(key))
+                },
                 json: if short {
                     json_keys::places(text, &value.span())
                 } else {

@@ -150,7 +150,9 @@ fn nearest(name: &str, right: &[&'static str], limit: usize) -> Option<&'static 
     }
     right
         .iter()
-        .filter_map(|candidate| edit_distance(name, candidate, limit).map(|cost| (cost, *candidate)))
+        .filter_map(|candidate| {
+            edit_distance(name, candidate, limit).map(|cost| (cost, *candidate))
+        })
         .min()
         .map(|(_, candidate)| candidate)
 }

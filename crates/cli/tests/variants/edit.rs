@@ -45,14 +45,22 @@ fn scalar(v: &Value, indent: usize) -> String {
         && !text.starts_with([' ', '\n', '\t'])
         && !text.contains(['\t', '\r'])
         && !text.ends_with("\n\n")
-        && text.lines().all(|l| !l.ends_with(' ') || !l.trim().is_empty());
+        && text
+            .lines()
+            .all(|l| !l.ends_with(' ') || !l.trim().is_empty());
     if !block {
         return v.to_string();
     }
     let head = if text.ends_with('\n') { "|" } else { "|-" };
     let lines: Vec<String> = text
         .lines()
-        .map(|l| if l.is_empty() { String::new() } else { format!("{pad}{l}") })
+        .map(|l| {
+            if l.is_empty() {
+                String::new()
+            } else {
+                format!("{pad}{l}")
+            }
+        })
         .collect();
     format!("{head}\n{}", lines.join("\n"))
 }
@@ -63,7 +71,16 @@ pub fn block(v: &Value, indent: usize) -> String {
     match v {
         Value::Object(map) if !map.is_empty() => map
             .iter()
-            .map(|(k, v)| format!("{}: {}", json!(k).as_str().filter(|k| plain(k)).map_or_else(|| json!(k).to_string(), str::to_owned), inner(v, indent)))
+            .map(|(k, v)| {
+                format!(
+                    "{}: {}",
+                    json!(k)
+                        .as_str()
+                        .filter(|k| plain(k))
+                        .map_or_else(|| json!(k).to_string(), str::to_owned),
+                    inner(v, indent)
+                )
+            })
             .collect::<Vec<_>>()
             .join(&format!("\n{pad}")),
         Value::Array(list) if !list.is_empty() => list
@@ -87,9 +104,14 @@ fn inner(v: &Value, indent: usize) -> String {
 
 fn plain(key: &str) -> bool {
     !key.is_empty()
-        && !matches!(key, "y" | "n" | "yes" | "no" | "on" | "off" | "true" | "false" | "null")
+        && !matches!(
+            key,
+            "y" | "n" | "yes" | "no" | "on" | "off" | "true" | "false" | "null"
+        )
         && key.starts_with(|c: char| c.is_ascii_alphabetic())
-        && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/'))
+        && key
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/'))
 }
 
 /// Replacements of byte ranges, applied together.
@@ -98,7 +120,8 @@ pub struct Edits(Vec<(Range<usize>, String)>);
 
 impl Edits {
     pub fn replace(&mut self, range: Range<u32>, with: impl Into<String>) {
-        self.0.push((range.start as usize..range.end as usize, with.into()));
+        self.0
+            .push((range.start as usize..range.end as usize, with.into()));
     }
 
     pub fn apply(mut self, text: &str) -> String {
@@ -148,7 +171,10 @@ pub fn sites<'d>(documents: &'d [Document<'d>], facts: &Facts, text: &str) -> Ve
     let mut out = Vec::new();
     for document in documents {
         let root = document.root();
-        let mut path = vec![Up { node: root, key: None }];
+        let mut path = vec![Up {
+            node: root,
+            key: None,
+        }];
         collect(root, &mut path, &mut |path, container, pod_depth| {
             let pod = path[pod_depth].node;
             let graph_owner = path.iter().position(|u| {
@@ -165,7 +191,9 @@ pub fn sites<'d>(documents: &'d [Document<'d>], facts: &Facts, text: &str) -> Ve
                     .unwrap_or(0)
             });
             let owner = path[owner_at].node;
-            let start = path[owner_at].key.map_or(owner.span().start, |k| k.span().start);
+            let start = path[owner_at]
+                .key
+                .map_or(owner.span().start, |k| k.span().start);
             let owner_range = start..owner.span().end;
             let lines = |r: &Range<u32>| index.line_column(r.start).0..=index.line_column(r.end).0;
             let within = |r: &Range<u32>| {
@@ -177,8 +205,8 @@ pub fn sites<'d>(documents: &'d [Document<'d>], facts: &Facts, text: &str) -> Ve
                     .filter(|w| w.role.moves_kv())
                     .find(move |w| lines.contains(&w.place.line))
             };
-            let worker: Option<&Worker> =
-                within(&container.span()).or_else(|| graph_owner.and_then(|_| within(&owner_range)));
+            let worker: Option<&Worker> = within(&container.span())
+                .or_else(|| graph_owner.and_then(|_| within(&owner_range)));
             if let Some(worker) = worker {
                 out.push(Site {
                     role: worker.role,
@@ -209,13 +237,20 @@ fn collect<'d>(
                     Some("containers") if child.is_sequence() => {
                         // The one that starts an engine.
                         let mut list: Vec<_> = child.items().filter(|c| c.is_mapping()).collect();
-                        list.retain(|c| c.get("args").is_some() || c.get("command").is_some() || c.get("env").is_some());
+                        list.retain(|c| {
+                            c.get("args").is_some()
+                                || c.get("command").is_some()
+                                || c.get("env").is_some()
+                        });
                         for one in list {
                             found(path, one, depth);
                         }
                     }
                     _ => {
-                        path.push(Up { node: child, key: Some(key) });
+                        path.push(Up {
+                            node: child,
+                            key: Some(key),
+                        });
                         collect(child, path, found);
                         path.pop();
                     }
@@ -224,7 +259,10 @@ fn collect<'d>(
         }
         Kind::Sequence => {
             for item in node.items() {
-                path.push(Up { node: item, key: None });
+                path.push(Up {
+                    node: item,
+                    key: None,
+                });
                 collect(item, path, found);
                 path.pop();
             }
@@ -249,12 +287,18 @@ pub fn rewrite(edits: &mut Edits, text: &str, node: Node<'_>, new: &Value) {
 }
 
 pub fn env_item<'v>(container: &'v Value, name: &str) -> Option<&'v Value> {
-    container["env"].as_array()?.iter().rev().find(|i| i["name"] == name)
+    container["env"]
+        .as_array()?
+        .iter()
+        .rev()
+        .find(|i| i["name"] == name)
 }
 
 /// The literal value of a variable of a container.
 pub fn env_literal(container: &Value, name: &str) -> Option<String> {
-    env_item(container, name)?["value"].as_str().map(str::to_owned)
+    env_item(container, name)?["value"]
+        .as_str()
+        .map(str::to_owned)
 }
 
 pub fn remove_env(container: &mut Value, name: &str) {
@@ -296,17 +340,24 @@ pub fn words(container: &Value) -> Vec<(&'static str, usize, String)> {
 /// Where the script of `sh -c SCRIPT` stands.
 pub fn script_at(container: &Value) -> Option<(&'static str, usize)> {
     let words = words(container);
-    let shell = words.iter().position(|(_, _, w)| {
-        matches!(w.rsplit('/').next(), Some("sh" | "bash"))
-    })?;
-    let flag = words[shell + 1..].iter().position(|(_, _, w)| w.starts_with('-') && w.ends_with('c'))?;
+    let shell = words
+        .iter()
+        .position(|(_, _, w)| matches!(w.rsplit('/').next(), Some("sh" | "bash")))?;
+    let flag = words[shell + 1..]
+        .iter()
+        .position(|(_, _, w)| w.starts_with('-') && w.ends_with('c'))?;
     let (key, index, _) = words.get(shell + 1 + flag + 1)?;
     Some((key, *index))
 }
 
 pub fn script(container: &Value) -> Option<String> {
     let (key, index) = script_at(container)?;
-    if index == usize::MAX { container[key].as_str() } else { container[key][index].as_str() }.map(str::to_owned)
+    if index == usize::MAX {
+        container[key].as_str()
+    } else {
+        container[key][index].as_str()
+    }
+    .map(str::to_owned)
 }
 
 pub fn set_script(container: &mut Value, text: String) {
@@ -320,7 +371,13 @@ pub fn set_script(container: &mut Value, text: String) {
 
 /// A word for a shell.
 pub fn shell_quote(word: &str) -> String {
-    if !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_=./:,@%+$()^".contains(&b)) && !word.contains('$') && !word.contains('(') {
+    if !word.is_empty()
+        && word
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-_=./:,@%+$()^".contains(&b))
+        && !word.contains('$')
+        && !word.contains('(')
+    {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
@@ -329,10 +386,19 @@ pub fn shell_quote(word: &str) -> String {
 
 /// Where the engine's own command starts in a script.
 pub fn engine_start(script: &str) -> Option<usize> {
-    ["python3 -m dynamo.", "python3 -m sglang", "python3 -m vllm", "python -m", "vllm serve", "trtllm-llmapi-launch", "trtllm-serve", "python3 -u -m"]
-        .iter()
-        .filter_map(|p| script.find(p))
-        .min()
+    [
+        "python3 -m dynamo.",
+        "python3 -m sglang",
+        "python3 -m vllm",
+        "python -m",
+        "vllm serve",
+        "trtllm-llmapi-launch",
+        "trtllm-serve",
+        "python3 -u -m",
+    ]
+    .iter()
+    .filter_map(|p| script.find(p))
+    .min()
 }
 
 pub fn object(v: &mut Value) -> &mut Map<String, Value> {

@@ -24,7 +24,9 @@ pub fn carrier(w: &Worker) -> Carrier {
     };
     match w.engine {
         Engine::Vllm => match w.literal("kv_connector") {
-            Some("NixlConnector") => of(w.literal("kv_connector_extra_config.backends").and_then(|b| b.split(',').next())),
+            Some("NixlConnector") => of(w
+                .literal("kv_connector_extra_config.backends")
+                .and_then(|b| b.split(',').next())),
             Some("MooncakeConnector") => Carrier::Mooncake,
             _ => Carrier::Unknown,
         },
@@ -63,7 +65,11 @@ impl Base<'_> {
     fn roles(&self) -> Vec<(&'static str, Vec<Role>)> {
         let has = |r| self.sites.iter().any(|s| s.role == r);
         if has(Role::Prefill) && has(Role::Decode) {
-            vec![("prefill", vec![Role::Prefill]), ("decode", vec![Role::Decode]), ("both", vec![Role::Prefill, Role::Decode])]
+            vec![
+                ("prefill", vec![Role::Prefill]),
+                ("decode", vec![Role::Decode]),
+                ("both", vec![Role::Prefill, Role::Decode]),
+            ]
         } else if has(Role::Prefill) {
             vec![("prefill", vec![Role::Prefill])]
         } else {
@@ -76,7 +82,11 @@ impl Base<'_> {
         self.roles().len() == 1
     }
 
-    fn change(&self, roles: &[Role], f: &mut dyn FnMut(&Site<'_>, &mut Value) -> Option<()>) -> Option<String> {
+    fn change(
+        &self,
+        roles: &[Role],
+        f: &mut dyn FnMut(&Site<'_>, &mut Value) -> Option<()>,
+    ) -> Option<String> {
         let mut edits = Edits::default();
         let mut any = false;
         for site in self.sites.iter().filter(|s| roles.contains(&s.role)) {
@@ -95,7 +105,17 @@ impl Base<'_> {
 
     /// A variable is set by nothing that would win over the env list.
     fn settable(&self, name: &str) -> bool {
-        self.workers().all(|w| w.setting(name).is_none_or(|s| matches!(s.form, model::Form::EnvEntry | model::Form::EnvFlow | model::Form::EnvAlias | model::Form::Graph)))
+        self.workers().all(|w| {
+            w.setting(name).is_none_or(|s| {
+                matches!(
+                    s.form,
+                    model::Form::EnvEntry
+                        | model::Form::EnvFlow
+                        | model::Form::EnvAlias
+                        | model::Form::Graph
+                )
+            })
+        })
     }
 }
 
@@ -103,21 +123,59 @@ impl Base<'_> {
 fn values(b: &Base<'_>) -> Vec<(&'static str, &'static str)> {
     let mut list: Vec<(&str, &str)> = Vec::new();
     if b.carrier == Carrier::Ucx {
-        list.extend([("UCX_TLS", ""), ("UCX_TLS", "all,tcp"), ("UCX_TLS", "tcp"), ("UCX_TLS", "tcp,self")]);
-        list.extend([("UCX_TLS", "RC,CUDA_COPY"), ("UCX_TLS", "rc, cuda_copy"), ("UCX_TLS", "rc"), ("UCX_TLS", "sm,self")]);
-        list.extend([("UCX_NET_DEVICES", ""), ("UCX_NET_DEVICES", "mlx5_*"), ("UCX_NET_DEVICES", "mlx5_0:1 mlx5_1:1")]);
+        list.extend([
+            ("UCX_TLS", ""),
+            ("UCX_TLS", "all,tcp"),
+            ("UCX_TLS", "tcp"),
+            ("UCX_TLS", "tcp,self"),
+        ]);
+        list.extend([
+            ("UCX_TLS", "RC,CUDA_COPY"),
+            ("UCX_TLS", "rc, cuda_copy"),
+            ("UCX_TLS", "rc"),
+            ("UCX_TLS", "sm,self"),
+        ]);
+        list.extend([
+            ("UCX_NET_DEVICES", ""),
+            ("UCX_NET_DEVICES", "mlx5_*"),
+            ("UCX_NET_DEVICES", "mlx5_0:1 mlx5_1:1"),
+        ]);
         if !b.single_host {
-            list.extend([("UCX_TLS", "cuda_copy,cuda_ipc"), ("UCX_TLS", "tcp,cuda_copy"), ("UCX_NET_DEVICES", "lo")]);
+            list.extend([
+                ("UCX_TLS", "cuda_copy,cuda_ipc"),
+                ("UCX_TLS", "tcp,cuda_copy"),
+                ("UCX_NET_DEVICES", "lo"),
+            ]);
         }
         if b.rdma {
-            list.extend([("UCX_NET_DEVICES", "eth0"), ("UCX_TLS", "^rc,dc,ud,ib,rc_x,rc_v,dc_x,ud_x,ud_v"), ("UCX_TLS", "tcp,cuda_copy,cuda_ipc")]);
-            list.extend([("UCX_IB_GPU_DIRECT_RDMA", "n"), ("UCX_IB_GPU_DIRECT_RDMA", "no"), ("UCX_IB_GPU_DIRECT_RDMA", "off"), ("UCX_IB_GPU_DIRECT_RDMA", "true")    ]);
+            list.extend([
+                ("UCX_NET_DEVICES", "eth0"),
+                ("UCX_TLS", "^rc,dc,ud,ib,rc_x,rc_v,dc_x,ud_x,ud_v"),
+                ("UCX_TLS", "tcp,cuda_copy,cuda_ipc"),
+            ]);
+            list.extend([
+                ("UCX_IB_GPU_DIRECT_RDMA", "n"),
+                ("UCX_IB_GPU_DIRECT_RDMA", "no"),
+                ("UCX_IB_GPU_DIRECT_RDMA", "off"),
+                ("UCX_IB_GPU_DIRECT_RDMA", "true"),
+            ]);
         }
     }
     if b.carrier == Carrier::Libfabric && b.efa {
-        list.extend([("FI_PROVIDER", "tcp"), ("FI_PROVIDER", "sockets"), ("FI_PROVIDER", "^efa"), ("FI_EFA_USE_DEVICE_RDMA", "0"), ("FI_EFA_USE_DEVICE_RDMA", "false"), ("FI_HMEM_DISABLE_P2P", "1"), ("FI_HMEM_DISABLE_P2P", "true")]);
+        list.extend([
+            ("FI_PROVIDER", "tcp"),
+            ("FI_PROVIDER", "sockets"),
+            ("FI_PROVIDER", "^efa"),
+            ("FI_EFA_USE_DEVICE_RDMA", "0"),
+            ("FI_EFA_USE_DEVICE_RDMA", "false"),
+            ("FI_HMEM_DISABLE_P2P", "1"),
+            ("FI_HMEM_DISABLE_P2P", "true"),
+        ]);
     }
-    if b.workers().all(|w| w.engine == Engine::Vllm && w.literal("kv_connector") == Some("NixlConnector")) && !b.partial {
+    if b.workers()
+        .all(|w| w.engine == Engine::Vllm && w.literal("kv_connector") == Some("NixlConnector"))
+        && !b.partial
+    {
         list.push(("VLLM_NIXL_SIDE_CHANNEL_HOST", "127.0.0.1"));
         list.push(("VLLM_NIXL_SIDE_CHANNEL_HOST", "localhost"));
         if !b.gateway {
@@ -125,7 +183,11 @@ fn values(b: &Base<'_>) -> Vec<(&'static str, &'static str)> {
         }
     }
     if b.carrier == Carrier::Mooncake {
-        list.extend([("MC_FORCE_TCP", "1"), ("MC_FORCE_TCP", "true"), ("MOONCAKE_PROTOCOL", "tcp")]);
+        list.extend([
+            ("MC_FORCE_TCP", "1"),
+            ("MC_FORCE_TCP", "true"),
+            ("MOONCAKE_PROTOCOL", "tcp"),
+        ]);
     }
     list
 }
@@ -147,7 +209,18 @@ pub fn env_values(b: &Base<'_>, out: &mut Vec<Variant>) {
             }
         }
         // The same harm in other forms, on decode.
-        if matches!((name, value), ("UCX_TLS" | "UCX_NET_DEVICES" | "FI_PROVIDER" | "VLLM_NIXL_SIDE_CHANNEL_HOST" | "MC_FORCE_TCP" | "UCX_IB_GPU_DIRECT_RDMA", "tcp" | "eth0" | "127.0.0.1" | "1" | "n" | "")) {
+        if matches!(
+            (name, value),
+            (
+                "UCX_TLS"
+                    | "UCX_NET_DEVICES"
+                    | "FI_PROVIDER"
+                    | "VLLM_NIXL_SIDE_CHANNEL_HOST"
+                    | "MC_FORCE_TCP"
+                    | "UCX_IB_GPU_DIRECT_RDMA",
+                "tcp" | "eth0" | "127.0.0.1" | "1" | "n" | ""
+            )
+        ) {
             for form in ENV_FORMS {
                 let roles = b.roles().remove(0).1;
                 let mut tail = String::new();
@@ -157,7 +230,12 @@ pub fn env_values(b: &Base<'_>, out: &mut Vec<Variant>) {
                     Some(())
                 });
                 if let Some(made) = made {
-                    out.push(Variant::worse(&format!("{name}={} by {form}", json!(value)), "first role", format!("{made}{tail}"), None));
+                    out.push(Variant::worse(
+                        &format!("{name}={} by {form}", json!(value)),
+                        "first role",
+                        format!("{made}{tail}"),
+                        None,
+                    ));
                 }
             }
         }
@@ -185,12 +263,27 @@ const SLIPS: &[(&str, &str)] = &[
     ("FI_PROVIDER", "FI_PROVIDRE"),
     ("FI_PROVIDER", "FI_PROVDER"),
     ("FI_EFA_USE_DEVICE_RDMA", "FI_EFA_USE_DEVICE_RMDA"),
-    ("VLLM_NIXL_SIDE_CHANNEL_HOST", "VLLM_NIXL_SIDE_CHANNEL_HOSTT"),
+    (
+        "VLLM_NIXL_SIDE_CHANNEL_HOST",
+        "VLLM_NIXL_SIDE_CHANNEL_HOSTT",
+    ),
     ("VLLM_NIXL_SIDE_CHANNEL_HOST", "VLLM_NIXL_SIDECHANNEL_HOST"),
-    ("SGLANG_DISAGGREGATION_NIXL_BACKEND", "SGLANG_DISAGGREGATION_NIXL_BACKENDS"),
-    ("SGLANG_DISAGGREGATION_NIXL_BACKEND", "SGLANG_DISAGGREGATION_NXIL_BACKEND"),
-    ("TRTLLM_NIXL_KVCACHE_BACKEND", "TRTLLM_NIXL_KVCACHE_BACKENDS"),
-    ("TRTLLM_NIXL_KVCACHE_BACKEND", "TRTLLM_NIXL_KV_CACHE_BACKEND"),
+    (
+        "SGLANG_DISAGGREGATION_NIXL_BACKEND",
+        "SGLANG_DISAGGREGATION_NIXL_BACKENDS",
+    ),
+    (
+        "SGLANG_DISAGGREGATION_NIXL_BACKEND",
+        "SGLANG_DISAGGREGATION_NXIL_BACKEND",
+    ),
+    (
+        "TRTLLM_NIXL_KVCACHE_BACKEND",
+        "TRTLLM_NIXL_KVCACHE_BACKENDS",
+    ),
+    (
+        "TRTLLM_NIXL_KVCACHE_BACKEND",
+        "TRTLLM_NIXL_KV_CACHE_BACKEND",
+    ),
 ];
 
 /// Names with a slip, where the right name was set and where it was not.
@@ -200,7 +293,10 @@ pub fn names(b: &Base<'_>, out: &mut Vec<Variant>) {
             Some("UCX") => b.carrier == Carrier::Ucx,
             Some("FI") => b.carrier == Carrier::Libfabric,
             Some("VLLM") => b.workers().all(|w| w.engine == Engine::Vllm),
-            Some("SGLANG") => b.workers().all(|w| w.engine == Engine::Sglang && w.literal("--disaggregation-transfer-backend") == Some("nixl")),
+            Some("SGLANG") => b.workers().all(|w| {
+                w.engine == Engine::Sglang
+                    && w.literal("--disaggregation-transfer-backend") == Some("nixl")
+            }),
             _ => b.workers().all(|w| w.engine == Engine::Trtllm),
         };
         if !matters {
@@ -226,17 +322,30 @@ pub fn names(b: &Base<'_>, out: &mut Vec<Variant>) {
                 Some(())
             });
             if let Some(made) = made {
-                out.push(Variant::worse(&format!("misspelt {wrong}"), who, made, Some((*wrong).to_owned())));
+                out.push(Variant::worse(
+                    &format!("misspelt {wrong}"),
+                    who,
+                    made,
+                    Some((*wrong).to_owned()),
+                ));
             }
         }
         // In a script.
         let made = b.change(&b.roles().remove(0).1, &mut |_, c| {
             let s = script(c)?;
-            set_script(c, crate::same::before_script(&s, &format!("export {wrong}=rc,cuda_copy,cuda_ipc")));
+            set_script(
+                c,
+                crate::same::before_script(&s, &format!("export {wrong}=rc,cuda_copy,cuda_ipc")),
+            );
             Some(())
         });
         if let Some(made) = made.filter(|_| !wrong.contains('-')) {
-            out.push(Variant::worse(&format!("misspelt export {wrong}"), "first role", made, Some((*wrong).to_owned())));
+            out.push(Variant::worse(
+                &format!("misspelt export {wrong}"),
+                "first role",
+                made,
+                Some((*wrong).to_owned()),
+            ));
         }
     }
     for (right, wrong) in [
@@ -245,15 +354,26 @@ pub fn names(b: &Base<'_>, out: &mut Vec<Variant>) {
         ("--kv-transfer-config", "--kv-transfer-configs"),
         ("--disaggregation-mode", "--disaggregation-mod"),
         ("--disaggregation-mode", "--disagregation-mode"),
-        ("--disaggregation-transfer-backend", "--disaggregation-transfer-backed"),
+        (
+            "--disaggregation-transfer-backend",
+            "--disaggregation-transfer-backed",
+        ),
     ] {
         for (who, roles) in b.roles() {
             if let Some(made) = b.change(&roles, &mut |_, c| rename_flag(c, right, wrong)) {
-                out.push(Variant::worse(&format!("misspelt {wrong}"), who, made, Some(wrong.to_owned())));
+                out.push(Variant::worse(
+                    &format!("misspelt {wrong}"),
+                    who,
+                    made,
+                    Some(wrong.to_owned()),
+                ));
             }
         }
     }
-    for (right, wrong) in [("kv_connector", "kv_conector"), ("kv_connector", "kv_connectr")] {
+    for (right, wrong) in [
+        ("kv_connector", "kv_conector"),
+        ("kv_connector", "kv_connectr"),
+    ] {
         for (who, roles) in b.roles() {
             let made = b.change(&roles, &mut |_, c| {
                 let text = kv_json(c)?;
@@ -261,7 +381,12 @@ pub fn names(b: &Base<'_>, out: &mut Vec<Variant>) {
                 edit_json(c, &wrong)
             });
             if let Some(made) = made {
-                out.push(Variant::worse(&format!("misspelt {wrong}"), who, made, Some(wrong.to_owned())));
+                out.push(Variant::worse(
+                    &format!("misspelt {wrong}"),
+                    who,
+                    made,
+                    Some(wrong.to_owned()),
+                ));
             }
         }
     }
@@ -286,7 +411,12 @@ pub fn names(b: &Base<'_>, out: &mut Vec<Variant>) {
                 any
             });
             if let Some(made) = made {
-                out.push(Variant::worse("misspelt resource", who, made, Some(wrong.clone())));
+                out.push(Variant::worse(
+                    "misspelt resource",
+                    who,
+                    made,
+                    Some(wrong.clone()),
+                ));
             }
         }
     }
@@ -296,10 +426,21 @@ pub fn names(b: &Base<'_>, out: &mut Vec<Variant>) {
 fn edit_json(c: &mut Value, text: &str) -> Option<()> {
     let value = flag_value(c, "--kv-transfer-config")?;
     if value.trim_start().starts_with('{') {
-        let quoted = if script(c).is_some() { format!("'{text}'") } else { text.to_owned() };
-        return replace_flag(c, "--kv-transfer-config", &["--kv-transfer-config".into(), quoted]);
+        let quoted = if script(c).is_some() {
+            format!("'{text}'")
+        } else {
+            text.to_owned()
+        };
+        return replace_flag(
+            c,
+            "--kv-transfer-config",
+            &["--kv-transfer-config".into(), quoted],
+        );
     }
-    let name = value.trim_start_matches(['$', '{', '(']).trim_end_matches(['}', ')']).to_owned();
+    let name = value
+        .trim_start_matches(['$', '{', '('])
+        .trim_end_matches(['}', ')'])
+        .to_owned();
     env_literal(c, &name)?;
     set_env(c, &name, text);
     Some(())
@@ -345,7 +486,12 @@ fn owners(b: &Base<'_>, roles: &[Role], f: &mut dyn FnMut(&mut Value) -> bool) -
 }
 
 fn is_rdma_key(k: &str) -> bool {
-    k.contains('/') && (k.starts_with("rdma/") || k.contains("rdma") || k.contains("efa") || k == "networking.gke.io/interfaces" || k == "k8s.volcengine.com/pod-networks")
+    k.contains('/')
+        && (k.starts_with("rdma/")
+            || k.contains("rdma")
+            || k.contains("efa")
+            || k == "networking.gke.io/interfaces"
+            || k == "k8s.volcengine.com/pod-networks")
 }
 
 /// Removes every request for a fabric.
@@ -359,7 +505,10 @@ fn without_fabric(v: &mut Value) -> bool {
             for key in ["volumes", "volumeMounts"] {
                 if let Some(list) = map.get_mut(key).and_then(Value::as_array_mut) {
                     let before = list.len();
-                    list.retain(|i| !i.to_string().contains("/dev/infiniband") && !(key == "volumeMounts" && i["mountPath"] == "/dev/infiniband"));
+                    list.retain(|i| {
+                        !i.to_string().contains("/dev/infiniband")
+                            && !(key == "volumeMounts" && i["mountPath"] == "/dev/infiniband")
+                    });
                     any |= list.len() != before;
                 }
             }
@@ -391,16 +540,29 @@ pub fn fabric(b: &Base<'_>, out: &mut Vec<Variant>) {
             any
         }) && !b.mnnvl
         {
-            out.push(Variant::worse("fabric asked for zero times", who, made, None));
+            out.push(Variant::worse(
+                "fabric asked for zero times",
+                who,
+                made,
+                None,
+            ));
         }
-        if b.rdma && b.workers().all(|w| w.resources.iter().any(|r| r.name.contains("rdma"))) {
+        if b.rdma
+            && b.workers()
+                .all(|w| w.resources.iter().any(|r| r.name.contains("rdma")))
+        {
             let made = owners(b, &roles, &mut |v| {
                 let mut any = false;
                 without_lock(v, &mut any);
                 any
             });
             if let Some(made) = made {
-                out.push(Variant::worse("IPC_LOCK and privileged dropped", who, made, None));
+                out.push(Variant::worse(
+                    "IPC_LOCK and privileged dropped",
+                    who,
+                    made,
+                    None,
+                ));
             }
         }
     }
@@ -410,7 +572,10 @@ fn zero(v: &mut Value, any: &mut bool) {
     match v {
         Value::Object(map) => {
             for (k, v) in map.iter_mut() {
-                if is_rdma_key(k) && !k.starts_with("networking.gke.io") && (v.is_number() || v.as_str().is_some_and(|s| s.parse::<u32>().is_ok())) {
+                if is_rdma_key(k)
+                    && !k.starts_with("networking.gke.io")
+                    && (v.is_number() || v.as_str().is_some_and(|s| s.parse::<u32>().is_ok()))
+                {
                     *v = json!("0");
                     *any = true;
                 } else {
@@ -451,43 +616,98 @@ pub fn connectors(b: &Base<'_>, out: &mut Vec<Variant>) {
     }
     for (who, roles) in b.roles() {
         let one = roles.len() == 1;
-        if one && let Some(made) = b.change(&roles, &mut |_, c| replace_flag(c, "--kv-transfer-config", &[])) {
+        if one
+            && let Some(made) = b.change(&roles, &mut |_, c| {
+                replace_flag(c, "--kv-transfer-config", &[])
+            })
+        {
             out.push(Variant::worse("connector removed", who, made, None));
         }
-        if one && let Some(made) = json_change(b, &roles, &mut |v| {
-            let role = if who == "prefill" { "kv_consumer" } else { "kv_producer" };
-            let kept = v["kv_role"].is_string();
-            v["kv_role"] = json!(role);
-            kept
-        }) {
-            out.push(Variant::worse("kv_role swapped", who, made, Some("kv_role".into())));
+        if one
+            && let Some(made) = json_change(b, &roles, &mut |v| {
+                let role = if who == "prefill" {
+                    "kv_consumer"
+                } else {
+                    "kv_producer"
+                };
+                let kept = v["kv_role"].is_string();
+                v["kv_role"] = json!(role);
+                kept
+            })
+        {
+            out.push(Variant::worse(
+                "kv_role swapped",
+                who,
+                made,
+                Some("kv_role".into()),
+            ));
         }
         if let Some(made) = json_change(b, &roles, &mut |v| {
             v["kv_buffer_device"] = json!("cpu");
             v["kv_connector"] == "NixlConnector"
         }) {
-            out.push(Variant::worse("kv_buffer_device cpu", who, made, Some("kv_buffer_device".into())));
+            out.push(Variant::worse(
+                "kv_buffer_device cpu",
+                who,
+                made,
+                Some("kv_buffer_device".into()),
+            ));
         }
-        if one && let Some(made) = json_change(b, &roles, &mut |v| {
-            v["kv_connector"] = json!("MooncakeConnector");
-            true
-        }) {
-            out.push(Variant::worse("another connector", who, made, Some("MooncakeConnector".into())));
+        if one
+            && let Some(made) = json_change(b, &roles, &mut |v| {
+                v["kv_connector"] = json!("MooncakeConnector");
+                true
+            })
+        {
+            out.push(Variant::worse(
+                "another connector",
+                who,
+                made,
+                Some("MooncakeConnector".into()),
+            ));
         }
-        let other = if b.carrier == Carrier::Libfabric { "UCX" } else { "LIBFABRIC" };
-        if (one || b.efa) && let Some(made) = json_change(b, &roles, &mut |v| {
-            v["kv_connector_extra_config"] = json!({"backends": [other]});
-            v["kv_connector"] == "NixlConnector"
-        }) {
-            out.push(Variant::worse("another NIXL backend", who, made, Some(other.into())));
+        let other = if b.carrier == Carrier::Libfabric {
+            "UCX"
+        } else {
+            "LIBFABRIC"
+        };
+        if (one || b.efa)
+            && let Some(made) = json_change(b, &roles, &mut |v| {
+                v["kv_connector_extra_config"] = json!({"backends": [other]});
+                v["kv_connector"] == "NixlConnector"
+            })
+        {
+            out.push(Variant::worse(
+                "another NIXL backend",
+                who,
+                made,
+                Some(other.into()),
+            ));
         }
-        if (one || b.efa) && b.carrier == Carrier::Libfabric && let Some(made) = json_change(b, &roles, &mut |v| {
-            v.as_object_mut().and_then(|m| m.remove("kv_connector_extra_config")).is_some()
-        }) {
-            out.push(Variant::worse("NIXL backend removed", who, made, Some("kv_connector".into())));
+        if (one || b.efa)
+            && b.carrier == Carrier::Libfabric
+            && let Some(made) = json_change(b, &roles, &mut |v| {
+                v.as_object_mut()
+                    .and_then(|m| m.remove("kv_connector_extra_config"))
+                    .is_some()
+            })
+        {
+            out.push(Variant::worse(
+                "NIXL backend removed",
+                who,
+                made,
+                Some("kv_connector".into()),
+            ));
         }
-        for (engine, name) in [(Engine::Sglang, "SGLANG_DISAGGREGATION_NIXL_BACKEND"), (Engine::Trtllm, "TRTLLM_NIXL_KVCACHE_BACKEND")] {
-            let nixl = b.workers().all(|w| w.engine == engine && (engine != Engine::Sglang || w.literal("--disaggregation-transfer-backend") == Some("nixl"))) && matches!(b.carrier, Carrier::Ucx | Carrier::Libfabric);
+        for (engine, name) in [
+            (Engine::Sglang, "SGLANG_DISAGGREGATION_NIXL_BACKEND"),
+            (Engine::Trtllm, "TRTLLM_NIXL_KVCACHE_BACKEND"),
+        ] {
+            let nixl = b.workers().all(|w| {
+                w.engine == engine
+                    && (engine != Engine::Sglang
+                        || w.literal("--disaggregation-transfer-backend") == Some("nixl"))
+            }) && matches!(b.carrier, Carrier::Ucx | Carrier::Libfabric);
             if !nixl {
                 continue;
             }
@@ -497,7 +717,12 @@ pub fn connectors(b: &Base<'_>, out: &mut Vec<Variant>) {
                     Some(())
                 });
                 if let Some(made) = made {
-                    out.push(Variant::worse("another NIXL backend", who, made, Some(name.into())));
+                    out.push(Variant::worse(
+                        "another NIXL backend",
+                        who,
+                        made,
+                        Some(name.into()),
+                    ));
                 }
                 let made = b.change(&roles, &mut |_, c| {
                     env_literal(c, name).filter(|_| b.carrier == Carrier::Libfabric)?;
@@ -510,22 +735,61 @@ pub fn connectors(b: &Base<'_>, out: &mut Vec<Variant>) {
             }
         }
         if one {
-            let current = b.workers().next().and_then(|w| w.literal("--disaggregation-transfer-backend")).map(str::to_owned);
-            let other = if current.as_deref() == Some("nixl") { "mooncake" } else { "nixl" };
-            if let Some(made) = b.change(&roles, &mut |_, c| replace_flag(c, "--disaggregation-transfer-backend", &["--disaggregation-transfer-backend".into(), other.into()])) {
-                out.push(Variant::worse("another transfer backend", who, made, Some("--disaggregation-transfer-backend".into())));
+            let current = b
+                .workers()
+                .next()
+                .and_then(|w| w.literal("--disaggregation-transfer-backend"))
+                .map(str::to_owned);
+            let other = if current.as_deref() == Some("nixl") {
+                "mooncake"
+            } else {
+                "nixl"
+            };
+            if let Some(made) = b.change(&roles, &mut |_, c| {
+                replace_flag(
+                    c,
+                    "--disaggregation-transfer-backend",
+                    &["--disaggregation-transfer-backend".into(), other.into()],
+                )
+            }) {
+                out.push(Variant::worse(
+                    "another transfer backend",
+                    who,
+                    made,
+                    Some("--disaggregation-transfer-backend".into()),
+                ));
             }
-            if current.as_deref() == Some("nixl") && let Some(made) = b.change(&roles, &mut |_, c| replace_flag(c, "--disaggregation-transfer-backend", &[])) {
+            if current.as_deref() == Some("nixl")
+                && let Some(made) = b.change(&roles, &mut |_, c| {
+                    replace_flag(c, "--disaggregation-transfer-backend", &[])
+                })
+            {
                 out.push(Variant::worse("transfer backend removed", who, made, None));
             }
         }
     }
     // Engine configuration in ConfigMaps.
     for (kind, from, to) in [
-        ("transceiver backend removed", "      backend: DEFAULT\n", ""),
-        ("transceiver backend null", "backend: DEFAULT", "backend: null"),
-        ("transfer backend differs", "disaggregation-transfer-backend: nixl", "disaggregation-transfer-backend: mooncake"),
-        ("transfer backend removed", "    disaggregation-transfer-backend: nixl\n", ""),
+        (
+            "transceiver backend removed",
+            "      backend: DEFAULT\n",
+            "",
+        ),
+        (
+            "transceiver backend null",
+            "backend: DEFAULT",
+            "backend: null",
+        ),
+        (
+            "transfer backend differs",
+            "disaggregation-transfer-backend: nixl",
+            "disaggregation-transfer-backend: mooncake",
+        ),
+        (
+            "transfer backend removed",
+            "    disaggregation-transfer-backend: nixl\n",
+            "",
+        ),
         ("kv_role swapped", "kv_producer", "kv_consumer"),
     ] {
         for (n, (at, _)) in b.text.match_indices(from).enumerate().take(2) {
@@ -535,13 +799,22 @@ pub fn connectors(b: &Base<'_>, out: &mut Vec<Variant>) {
             }
             let mut made = b.text.to_owned();
             made.replace_range(at..at + from.len(), to);
-            out.push(Variant::worse(kind, if n == 0 { "first" } else { "second" }, made, None));
+            out.push(Variant::worse(
+                kind,
+                if n == 0 { "first" } else { "second" },
+                made,
+                None,
+            ));
         }
     }
 }
 
 /// Changes the JSON of the KV transfer configuration.
-fn json_change(b: &Base<'_>, roles: &[Role], f: &mut dyn FnMut(&mut Value) -> bool) -> Option<String> {
+fn json_change(
+    b: &Base<'_>,
+    roles: &[Role],
+    f: &mut dyn FnMut(&mut Value) -> bool,
+) -> Option<String> {
     b.change(roles, &mut |_, c| {
         let mut v: Value = serde_json::from_str(&kv_json(c)?).ok()?;
         if !f(&mut v) {
@@ -557,10 +830,18 @@ pub fn roles(b: &Base<'_>, out: &mut Vec<Variant>) {
     if b.partial || !has(Role::Prefill) || !has(Role::Decode) {
         return;
     }
-    for (from, to, role) in [("prefill", "decode", Role::Prefill), ("decode", "prefill", Role::Decode)] {
+    for (from, to, role) in [
+        ("prefill", "decode", Role::Prefill),
+        ("decode", "prefill", Role::Decode),
+    ] {
         for renamed in [false, true] {
             let mut text = b.text.to_owned();
-            let mut ranges: Vec<_> = b.sites.iter().filter(|s| s.role == role).map(|s| s.owner_range.clone()).collect();
+            let mut ranges: Vec<_> = b
+                .sites
+                .iter()
+                .filter(|s| s.role == role)
+                .map(|s| s.owner_range.clone())
+                .collect();
             ranges.sort_by_key(|r| std::cmp::Reverse(r.start));
             ranges.dedup();
             let mut any = false;
@@ -572,30 +853,53 @@ pub fn roles(b: &Base<'_>, out: &mut Vec<Variant>) {
                 text.replace_range(range, &new);
             }
             // What the engines are told in a ConfigMap.
-            for (f, t) in [(format!("disaggregation-mode: {from}"), format!("disaggregation-mode: {to}"))] {
+            for (f, t) in [(
+                format!("disaggregation-mode: {from}"),
+                format!("disaggregation-mode: {to}"),
+            )] {
                 any |= text.contains(&f);
                 text = text.replace(&f, &t);
             }
             if any {
-                out.push(Variant::worse(&format!("{from} turned into {to}{}", if renamed { ", renamed" } else { "" }), from, text, None));
+                out.push(Variant::worse(
+                    &format!(
+                        "{from} turned into {to}{}",
+                        if renamed { ", renamed" } else { "" }
+                    ),
+                    from,
+                    text,
+                    None,
+                ));
             }
         }
     }
 }
 
 fn turned(text: &str, from: &str, to: &str, renamed: bool) -> String {
-    let (f, t) = if from == "prefill" { ("kv_producer", "kv_consumer") } else { ("kv_consumer", "kv_producer") };
+    let (f, t) = if from == "prefill" {
+        ("kv_producer", "kv_consumer")
+    } else {
+        ("kv_consumer", "kv_producer")
+    };
     let mut new = text
-        .replace(&format!("subComponentType: {from}"), &format!("subComponentType: {to}"))
+        .replace(
+            &format!("subComponentType: {from}"),
+            &format!("subComponentType: {to}"),
+        )
         .replace(&format!("type: {from}"), &format!("type: {to}"))
         .replace(f, t)
-        .replace(&format!("llm-d.ai/role: {from}"), &format!("llm-d.ai/role: {to}"))
+        .replace(
+            &format!("llm-d.ai/role: {from}"),
+            &format!("llm-d.ai/role: {to}"),
+        )
         .replace(&format!("--is-{from}-worker"), &format!("--is-{to}-worker"));
     // The word behind the mode flag, whatever is between.
     let mut at = 0;
     while let Some(found) = new[at..].find("--disaggregation-mode") {
         let start = at + found + "--disaggregation-mode".len();
-        let gap = new[start..].find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
+        let gap = new[start..]
+            .find(|c: char| c.is_ascii_alphabetic())
+            .unwrap_or(0);
         if new[start + gap..].starts_with(from) {
             new.replace_range(start + gap..start + gap + from.len(), to);
         }
@@ -603,9 +907,16 @@ fn turned(text: &str, from: &str, to: &str, renamed: bool) -> String {
     }
     if renamed {
         let upper = |w: &str| w[..1].to_ascii_uppercase() + &w[1..];
-        new = new.replace(from, &format!("{to}-b")).replace(&upper(from), &format!("{}B", upper(to)));
+        new = new
+            .replace(from, &format!("{to}-b"))
+            .replace(&upper(from), &format!("{}B", upper(to)));
         // Words that are values and not names keep their exact spelling.
-        for (k, sep) in [("--disaggregation-mode", " "), ("--disaggregation-mode", "="), ("type:", " "), ("subComponentType:", " ")] {
+        for (k, sep) in [
+            ("--disaggregation-mode", " "),
+            ("--disaggregation-mode", "="),
+            ("type:", " "),
+            ("subComponentType:", " "),
+        ] {
             new = new.replace(&format!("{k}{sep}{to}-b"), &format!("{k}{sep}{to}"));
         }
     }

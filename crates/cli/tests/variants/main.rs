@@ -44,15 +44,30 @@ pub struct Variant {
 
 impl Variant {
     pub fn same(kind: &str, what: &str, text: String) -> Self {
-        Self { kind: kind.to_owned(), what: what.to_owned(), text, expect: Expect::Same }
+        Self {
+            kind: kind.to_owned(),
+            what: what.to_owned(),
+            text,
+            expect: Expect::Same,
+        }
     }
 
     pub fn verdict_only(kind: &str, what: &str, text: String) -> Self {
-        Self { kind: kind.to_owned(), what: what.to_owned(), text, expect: Expect::SameVerdict }
+        Self {
+            kind: kind.to_owned(),
+            what: what.to_owned(),
+            text,
+            expect: Expect::SameVerdict,
+        }
     }
 
     pub fn worse(kind: &str, what: &str, text: String, marker: Option<String>) -> Self {
-        Self { kind: kind.to_owned(), what: what.to_owned(), text, expect: Expect::Worse(marker) }
+        Self {
+            kind: kind.to_owned(),
+            what: what.to_owned(),
+            text,
+            expect: Expect::Worse(marker),
+        }
     }
 }
 
@@ -120,18 +135,36 @@ fn variants_of(name: &str, text: &str) -> Vec<Variant> {
     if sites.is_empty() {
         return out;
     }
-    let kv: Vec<_> = facts.deployments.iter().flat_map(|d| d.kv_workers()).collect();
+    let kv: Vec<_> = facts
+        .deployments
+        .iter()
+        .flat_map(|d| d.kv_workers())
+        .collect();
     let carriers: Vec<_> = kv.iter().map(|w| harm::carrier(w)).collect();
-    let carrier = if carriers.iter().all(|c| *c == carriers[0]) { carriers[0] } else { harm::Carrier::Unknown };
+    let carrier = if carriers.iter().all(|c| *c == carriers[0]) {
+        carriers[0]
+    } else {
+        harm::Carrier::Unknown
+    };
     let base = harm::Base {
         text,
         sites: &sites,
         facts: &facts,
         carrier,
-        rdma: kv.iter().all(|w| w.resources.iter().any(|r| r.name.contains("rdma/") || r.name.contains("/rdma"))),
-        efa: kv.iter().all(|w| w.resources.iter().any(|r| r.name.ends_with("/efa"))),
-        mnnvl: kv.iter().all(|w| !w.claims.is_empty() && w.resources.is_empty()),
-        single_host: kv.iter().all(|w| w.same_host.is_some() && w.resources.is_empty()),
+        rdma: kv.iter().all(|w| {
+            w.resources
+                .iter()
+                .any(|r| r.name.contains("rdma/") || r.name.contains("/rdma"))
+        }),
+        efa: kv
+            .iter()
+            .all(|w| w.resources.iter().any(|r| r.name.ends_with("/efa"))),
+        mnnvl: kv
+            .iter()
+            .all(|w| !w.claims.is_empty() && w.resources.is_empty()),
+        single_host: kv
+            .iter()
+            .all(|w| w.same_host.is_some() && w.resources.is_empty()),
         partial: facts.deployments.iter().any(|d| d.partial.is_some()),
         gateway: facts.deployments.iter().any(|d| d.kind == "StormService"),
     };
@@ -156,9 +189,26 @@ fn wrong(base: &Seen, name: &str, variant: &Variant) -> Option<String> {
     let head = |n: &Seen| format!("{} {} {:?}", n.verdict, n.readiness, n.roles);
     match &variant.expect {
         Expect::Same | Expect::SameVerdict => {
-            if (now.verdict, &now.readiness, &now.roles) != (base.verdict, &base.readiness, &base.roles) {
-                let said: Vec<String> = report.results.iter().filter(|r| matches!(r.status, Status::Warn | Status::Fail)).map(|r| format!("{:?} {}", r.cause, r.detail)).collect();
-                return Some(format!("{} instead of {}: {said:?} {:?}", head(&now), head(base), facts.inputs.iter().flat_map(|i| &i.problems).map(|p| &p.detail).collect::<Vec<_>>()));
+            if (now.verdict, &now.readiness, &now.roles)
+                != (base.verdict, &base.readiness, &base.roles)
+            {
+                let said: Vec<String> = report
+                    .results
+                    .iter()
+                    .filter(|r| matches!(r.status, Status::Warn | Status::Fail))
+                    .map(|r| format!("{:?} {}", r.cause, r.detail))
+                    .collect();
+                return Some(format!(
+                    "{} instead of {}: {said:?} {:?}",
+                    head(&now),
+                    head(base),
+                    facts
+                        .inputs
+                        .iter()
+                        .flat_map(|i| &i.problems)
+                        .map(|p| &p.detail)
+                        .collect::<Vec<_>>()
+                ));
             }
             if matches!(variant.expect, Expect::Same) && now.settings != base.settings {
                 let lost: Vec<_> = base.settings.difference(&now.settings).take(3).collect();
@@ -169,14 +219,29 @@ fn wrong(base: &Seen, name: &str, variant: &Variant) -> Option<String> {
         }
         Expect::Worse(marker) => {
             if now.verdict == "ok" {
-                return Some(format!("still {} {:?}", head(&now), facts.inputs.iter().flat_map(|i| &i.problems).map(|p| &p.detail).collect::<Vec<_>>()));
+                return Some(format!(
+                    "still {} {:?}",
+                    head(&now),
+                    facts
+                        .inputs
+                        .iter()
+                        .flat_map(|i| &i.problems)
+                        .map(|p| &p.detail)
+                        .collect::<Vec<_>>()
+                ));
             }
             let marker = marker.as_ref()?;
             let lines: Vec<&str> = variant.text.lines().collect();
             let near = |line: u32| {
                 let line = line as usize;
-                // The entry's name stands on its line or the one before or behind.
-                (line.saturating_sub(1)..=line + 1).any(|l| l > 0 && lines.get(l - 1).is_some_and(|t| t.contains(marker.as_str())))
+                // A value stands on its entry's line or on the one behind; a name is pointed at itself.
+                let slack = usize::from(!variant.kind.starts_with("misspelt"));
+                (line.saturating_sub(slack)..=line).any(|l| {
+                    l > 0
+                        && lines
+                            .get(l - 1)
+                            .is_some_and(|t| t.contains(marker.as_str()))
+                })
             };
             let points = report
                 .results
@@ -185,7 +250,18 @@ fn wrong(base: &Seen, name: &str, variant: &Variant) -> Option<String> {
                 .flat_map(|r| &r.sources)
                 .any(|s| near(s.place.line));
             (!points).then(|| {
-                let said: Vec<String> = report.results.iter().filter(|r| matches!(r.status, Status::Warn | Status::Fail)).map(|r| format!("{:?} {:?}", r.cause, r.sources.iter().map(|s| s.place.line).collect::<Vec<_>>())).collect();
+                let said: Vec<String> = report
+                    .results
+                    .iter()
+                    .filter(|r| matches!(r.status, Status::Warn | Status::Fail))
+                    .map(|r| {
+                        format!(
+                            "{:?} {:?}",
+                            r.cause,
+                            r.sources.iter().map(|s| s.place.line).collect::<Vec<_>>()
+                        )
+                    })
+                    .collect();
                 format!("{} but no finding on '{marker}': {said:?}", now.verdict)
             })
         }
@@ -193,7 +269,9 @@ fn wrong(base: &Seen, name: &str, variant: &Variant) -> Option<String> {
 }
 
 fn excused(kind: &str, name: &str) -> bool {
-    EXCEPTIONS.iter().any(|(k, n, _)| *k == kind && name.contains(n))
+    EXCEPTIONS
+        .iter()
+        .any(|(k, n, _)| *k == kind && name.contains(n))
 }
 
 fn run(recipes: &[(String, String)]) -> BTreeMap<String, Tally> {
@@ -226,7 +304,9 @@ fn run_one(name: &str, text: &str) -> BTreeMap<String, Tally> {
     let base = seen(&facts, &report);
     assert_eq!(base.verdict, "ok", "{name}");
     for (n, variant) in variants_of(name, text).iter().enumerate() {
-        if only.as_ref().is_some_and(|k| !variant.kind.contains(k.as_str()))
+        if only
+            .as_ref()
+            .is_some_and(|k| !variant.kind.contains(k.as_str()))
             || excused(&variant.kind, name)
         {
             continue;
@@ -235,7 +315,9 @@ fn run_one(name: &str, text: &str) -> BTreeMap<String, Tally> {
             Expect::Worse(_) => "worse",
             _ => "same",
         };
-        let tally = tallies.entry(format!("{group}: {}", variant.kind)).or_default();
+        let tally = tallies
+            .entry(format!("{group}: {}", variant.kind))
+            .or_default();
         tally.made += 1;
         match wrong(&base, name, variant) {
             None => tally.right += 1,
@@ -244,7 +326,9 @@ fn run_one(name: &str, text: &str) -> BTreeMap<String, Tally> {
                     let name = name.rsplit("__").next().unwrap();
                     std::fs::write(format!("{dir}/{n}-{name}"), &variant.text).unwrap();
                 }
-                tally.wrong.push(format!("{n} {name} [{}]: {why}", variant.what));
+                tally
+                    .wrong
+                    .push(format!("{n} {name} [{}]: {why}", variant.what));
             }
         }
     }
@@ -279,7 +363,12 @@ fn corpus() -> Vec<(String, String)> {
         .skip(1)
         .map(|l| l.split('\t').collect::<Vec<_>>())
         .filter(|c| c[1].starts_with("disagg") && c[5] == "ok")
-        .map(|c| (c[0].to_owned(), std::fs::read_to_string(path.join("recipes").join(c[0])).unwrap()))
+        .map(|c| {
+            (
+                c[0].to_owned(),
+                std::fs::read_to_string(path.join("recipes").join(c[0])).unwrap(),
+            )
+        })
         .filter(|(name, text)| verdict(&judge(name, text).1) == "ok")
         .collect()
 }

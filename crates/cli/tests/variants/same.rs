@@ -6,8 +6,8 @@ use yaml::Style;
 
 use crate::Variant;
 use crate::edit::{
-    self, Edits, Site, engine_start, env_item, env_literal, object, remove_env, rewrite, script,
-    script_at, set_script, shell_quote, words,
+    self, Edits, Site, engine_start, env_literal, object, remove_env, rewrite, script, script_at,
+    set_script, shell_quote, words,
 };
 
 /// Variables that decide the path and that are set in env lists of these containers.
@@ -27,7 +27,11 @@ fn movable(sites: &[Site<'_>], facts: &Facts) -> Vec<String> {
         .collect();
     names.sort();
     names.dedup();
-    names.retain(|n| sites.iter().any(|s| env_literal(&edit::value(s.container), n).is_some()));
+    names.retain(|n| {
+        sites
+            .iter()
+            .any(|s| env_literal(&edit::value(s.container), n).is_some())
+    });
     names
 }
 
@@ -109,7 +113,10 @@ pub fn move_env(c: &mut Value, form: &str, name: &str, bad: &str) -> Option<Stri
             remove_env(c, name);
         }
         "sourced file written before" if plain => {
-            in_script(c, &format!("cat > /tmp/kv.env <<'EOF'\nexport {name}={quoted}\nEOF\n. /tmp/kv.env"))?;
+            in_script(
+                c,
+                &format!("cat > /tmp/kv.env <<'EOF'\nexport {name}={quoted}\nEOF\n. /tmp/kv.env"),
+            )?;
             remove_env(c, name);
         }
         "prefix X=Y cmd" | "prefix env X=Y cmd" if plain => {
@@ -134,12 +141,17 @@ pub fn move_env(c: &mut Value, form: &str, name: &str, bad: &str) -> Option<Stri
             if c["envFrom"].is_null() {
                 c["envFrom"] = json!([]);
             }
-            c["envFrom"].as_array_mut()?.push(json!({"configMapRef": {"name": "kv-settings"}}));
+            c["envFrom"]
+                .as_array_mut()?
+                .push(json!({"configMapRef": {"name": "kv-settings"}}));
             remove_env(c, name);
             return Some(config_map("kv-settings", name, &value));
         }
         "configMapKeyRef" if plain => {
-            *c["env"].as_array_mut()?.iter_mut().find(|i| i["name"] == name)? = json!({"name": name, "valueFrom": {"configMapKeyRef": {"name": "kv-settings", "key": "the.value"}}});
+            *c["env"]
+                .as_array_mut()?
+                .iter_mut()
+                .find(|i| i["name"] == name)? = json!({"name": name, "valueFrom": {"configMapKeyRef": {"name": "kv-settings", "key": "the.value"}}});
             return Some(config_map("kv-settings", "the.value", &value));
         }
         "$(VAR) indirection" => {
@@ -162,7 +174,9 @@ pub fn move_env(c: &mut Value, form: &str, name: &str, bad: &str) -> Option<Stri
             if c["envFrom"].is_null() {
                 c["envFrom"] = json!([]);
             }
-            c["envFrom"].as_array_mut()?.push(json!({"configMapRef": {"name": "kv-settings"}}));
+            c["envFrom"]
+                .as_array_mut()?
+                .push(json!({"configMapRef": {"name": "kv-settings"}}));
             return Some(config_map("kv-settings", name, bad));
         }
         "export replaces env" if plain => {
@@ -202,12 +216,28 @@ pub fn env_forms(text: &str, sites: &[Site<'_>], facts: &Facts, out: &mut Vec<Va
 fn styles(text: &str, sites: &[Site<'_>], name: &str, out: &mut Vec<Variant>) {
     let items: Vec<_> = sites
         .iter()
-        .filter_map(|s| s.container.get("env").filter(|e| e.is_sequence() && e.alias_span().is_none()))
+        .filter_map(|s| {
+            s.container
+                .get("env")
+                .filter(|e| e.is_sequence() && e.alias_span().is_none())
+        })
         .flat_map(yaml::Node::items)
-        .filter(|i| i.get("name").and_then(yaml::Node::text) == Some(name) && i.alias_span().is_none())
-        .filter_map(|i| Some((i, i.get("value").filter(|v| v.is_scalar() && v.alias_span().is_none())?)))
+        .filter(|i| {
+            i.get("name").and_then(yaml::Node::text) == Some(name) && i.alias_span().is_none()
+        })
+        .filter_map(|i| {
+            Some((
+                i,
+                i.get("value")
+                    .filter(|v| v.is_scalar() && v.alias_span().is_none())?,
+            ))
+        })
         .collect();
-    let mut make = |kind: &'static str, f: &dyn Fn(yaml::Node<'_>, yaml::Node<'_>) -> Option<(std::ops::Range<u32>, String)>| {
+    let mut make = |kind: &'static str,
+                    f: &dyn Fn(
+        yaml::Node<'_>,
+        yaml::Node<'_>,
+    ) -> Option<(std::ops::Range<u32>, String)>| {
         let mut edits = Edits::default();
         let mut any = false;
         for (item, value) in &items {
@@ -221,49 +251,86 @@ fn styles(text: &str, sites: &[Site<'_>], name: &str, out: &mut Vec<Variant>) {
         }
     };
     make("flow entry", &|item, value| {
-        Some((item.span(), format!("{{name: {name}, value: {}}}", json!(value.raw()))))
+        Some((
+            item.span(),
+            format!("{{name: {name}, value: {}}}", json!(value.raw())),
+        ))
     });
     make("flow entry over lines", &|item, value| {
         let pad = " ".repeat(edit::column(text, item.span().start));
-        (item.style() != Style::Flow).then(|| (item.span(), format!("{{\n{pad}  \"name\": \"{name}\",\n{pad}  \"value\": {}\n{pad}}}", json!(value.raw()))))
+        (item.style() != Style::Flow).then(|| {
+            (
+                item.span(),
+                format!(
+                    "{{\n{pad}  \"name\": \"{name}\",\n{pad}  \"value\": {}\n{pad}}}",
+                    json!(value.raw())
+                ),
+            )
+        })
     });
     make("double quotes", &|_, value| {
         scalar_style(value).then(|| (value.span(), json!(value.raw()).to_string()))
     });
     make("single quotes", &|_, value| {
-        scalar_style(value).then(|| (value.span(), format!("'{}'", value.raw().replace('\'', "''"))))
+        scalar_style(value).then(|| {
+            (
+                value.span(),
+                format!("'{}'", value.raw().replace('\'', "''")),
+            )
+        })
     });
     make("no quotes", &|_, value| {
         let raw = value.raw();
         let safe = raw.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '^')
-            && raw.bytes().all(|b| b.is_ascii_alphanumeric() || b"_,.:^-/".contains(&b))
+            && raw
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_,.:^-/".contains(&b))
             && !raw.ends_with(':');
         (scalar_style(value) && safe).then(|| (value.span(), raw.into_owned()))
     });
     for (kind, head) in [("literal block", "|-"), ("folded block", ">-")] {
         make(kind, &|item, value| {
-            let ok = scalar_style(value) && item.style() != Style::Flow && !value.raw().is_empty() && !value.raw().starts_with(' ');
+            let ok = scalar_style(value)
+                && item.style() != Style::Flow
+                && !value.raw().is_empty()
+                && !value.raw().starts_with(' ');
             let pad = " ".repeat(edit::column(text, item.span().start) + 2);
             ok.then(|| (value.span(), format!("{head}\n{pad}{}", value.raw())))
         });
     }
     make("value before name", &|item, value| {
         let pad = " ".repeat(edit::column(text, item.span().start));
-        Some((item.span(), if item.style() == Style::Flow { format!("{{value: {}, name: {name}}}", json!(value.raw())) } else { format!("value: {}\n{pad}name: {name}", json!(value.raw())) }))
+        Some((
+            item.span(),
+            if item.style() == Style::Flow {
+                format!("{{value: {}, name: {name}}}", json!(value.raw()))
+            } else {
+                format!("value: {}\n{pad}name: {name}", json!(value.raw()))
+            },
+        ))
     });
     // Anchors on the first, aliases on the others.
     if let [(first, first_value), rest @ ..] = items.as_slice()
         && !rest.is_empty()
         && rest.iter().all(|(_, v)| v.raw() == first_value.raw())
-        && first.anchor().is_none() && first_value.anchor().is_none()
-        && rest.iter().all(|(i, v)| i.anchor().is_none() && v.anchor().is_none() && std::ptr::eq(i.document(), first.document()))
+        && first.anchor().is_none()
+        && first_value.anchor().is_none()
+        && rest.iter().all(|(i, v)| {
+            i.anchor().is_none()
+                && v.anchor().is_none()
+                && std::ptr::eq(i.document(), first.document())
+        })
     {
         let safe = scalar_style(*first_value);
         let aliased = |item_level: bool, with: &dyn Fn(yaml::Node<'_>) -> String| {
             let mut edits = Edits::default();
             let node = if item_level { *first } else { *first_value };
             let own = &text[node.span().start as usize..node.span().end as usize];
-            let own = if item_level { format!("{{name: {name}, value: {}}}", json!(first_value.raw())) } else { own.to_owned() };
+            let own = if item_level {
+                format!("{{name: {name}, value: {}}}", json!(first_value.raw()))
+            } else {
+                own.to_owned()
+            };
             edits.replace(node.span(), format!("&kv_x {own}"));
             for (item, value) in rest {
                 let node = if item_level { *item } else { *value };
@@ -272,18 +339,33 @@ fn styles(text: &str, sites: &[Site<'_>], name: &str, out: &mut Vec<Variant>) {
             edits.apply(text)
         };
         if safe {
-            out.push(Variant::same("value by alias", name, aliased(false, &|_| "*kv_x".into())));
-            out.push(Variant::same("entry by alias", name, aliased(true, &|_| "*kv_x".into())));
-            out.push(Variant::same("entry by merge key", name, aliased(true, &|_| "{<<: *kv_x}".into())));
+            out.push(Variant::same(
+                "value by alias",
+                name,
+                aliased(false, &|_| "*kv_x".into()),
+            ));
+            out.push(Variant::same(
+                "entry by alias",
+                name,
+                aliased(true, &|_| "*kv_x".into()),
+            ));
+            out.push(Variant::same(
+                "entry by merge key",
+                name,
+                aliased(true, &|_| "{<<: *kv_x}".into()),
+            ));
             let value = json!(first_value.raw());
-            out.push(Variant::same("merge key under own value", name, aliased(true, &|_| format!("{{<<: *kv_x, value: {value}}}"))));
+            out.push(Variant::same(
+                "merge key under own value",
+                name,
+                aliased(true, &|_| format!("{{<<: *kv_x, value: {value}}}")),
+            ));
         }
     }
 }
 
 fn scalar_style(node: yaml::Node<'_>) -> bool {
-    !matches!(node.style(), Style::Literal | Style::Folded)
-        && node.is_scalar()
+    !matches!(node.style(), Style::Literal | Style::Folded) && node.is_scalar()
 }
 
 /// Whole env lists behind an anchor.
@@ -294,7 +376,9 @@ fn aliases(text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>) {
         .filter(|(_, e)| e.alias_span().is_none() && e.style() != Style::Flow)
         .collect();
     let lists: Vec<_> = entries.iter().map(|(_, e)| *e).collect();
-    let [first, rest @ ..] = lists.as_slice() else { return };
+    let [first, rest @ ..] = lists.as_slice() else {
+        return;
+    };
     if first.span().is_empty() {
         return;
     }
@@ -304,7 +388,10 @@ fn aliases(text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>) {
     edits.replace(colon..colon, " &kv_env");
     let mut any = false;
     for ((key, _), list) in entries.iter().skip(1).zip(rest) {
-        if edit::value(*list) == edit::value(*first) && std::ptr::eq(list.document(), first.document()) && list.anchor().is_none() {
+        if edit::value(*list) == edit::value(*first)
+            && std::ptr::eq(list.document(), first.document())
+            && list.anchor().is_none()
+        {
             edits.replace(key.span().end + 1..list.span().end, " *kv_env");
             any = true;
         }
@@ -315,44 +402,96 @@ fn aliases(text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>) {
     // The same entries under a list of each role, each item an alias.
     let mut edits = Edits::default();
     let mut any = false;
-    let second: Vec<_> = rest.first().map(|l| l.items().collect()).unwrap_or_default();
+    let second: Vec<_> = rest
+        .first()
+        .map(|l| l.items().collect())
+        .unwrap_or_default();
     for (n, item) in first.items().enumerate() {
-        let Some(twin) = second.iter().find(|i| edit::value(**i) == edit::value(item) && i.alias_span().is_none() && i.anchor().is_none()) else { continue };
-        if item.alias_span().is_some() || item.anchor().is_some() || item.style() == Style::Flow || !std::ptr::eq(item.document(), twin.document()) {
+        let Some(twin) = second.iter().find(|i| {
+            edit::value(**i) == edit::value(item)
+                && i.alias_span().is_none()
+                && i.anchor().is_none()
+        }) else {
+            continue;
+        };
+        if item.alias_span().is_some()
+            || item.anchor().is_some()
+            || item.style() == Style::Flow
+            || !std::ptr::eq(item.document(), twin.document())
+        {
             continue;
         }
-        edits.replace(item.span().start..item.span().start, format!("&kv_{n}\n{}", pad(&item)));
+        edits.replace(
+            item.span().start..item.span().start,
+            format!("&kv_{n}\n{}", pad(&item)),
+        );
         edits.replace(twin.span(), format!("*kv_{n}"));
         any = true;
     }
     if any {
-        out.push(Variant::same("every entry by alias", "env", edits.apply(text)));
+        out.push(Variant::same(
+            "every entry by alias",
+            "env",
+            edits.apply(text),
+        ));
     }
 }
 
 /// A variable at the level of the service or of the whole graph.
 fn outer(text: &str, sites: &[Site<'_>], name: &str, out: &mut Vec<Variant>) {
-    let graph: Vec<&Site<'_>> = sites.iter().filter(|s| s.in_graph && s.root.get("kind").and_then(yaml::Node::text) == Some("DynamoGraphDeployment")).collect();
+    let graph: Vec<&Site<'_>> = sites
+        .iter()
+        .filter(|s| {
+            s.in_graph
+                && s.root.get("kind").and_then(yaml::Node::text) == Some("DynamoGraphDeployment")
+        })
+        .collect();
     if graph.len() != sites.len() || graph.is_empty() {
         return;
     }
-    let values: Vec<Option<String>> = graph.iter().map(|s| env_literal(&edit::value(s.container), name)).collect();
+    let values: Vec<Option<String>> = graph
+        .iter()
+        .map(|s| env_literal(&edit::value(s.container), name))
+        .collect();
     for key in ["envs", "env"] {
         // Service level.
         let mut edits = Edits::default();
         for (site, value) in graph.iter().zip(&values) {
-            let (Some(value), false) = (value, site.owner.get(key).is_some()) else { continue };
+            let (Some(value), false) = (value, site.owner.get(key).is_some()) else {
+                continue;
+            };
             let mut c = edit::value(site.container);
             remove_env(&mut c, name);
             rewrite(&mut edits, text, site.container, &c);
             let start = site.owner.span().start;
             let pad = " ".repeat(edit::column(text, start));
-            edits.replace(start..start, format!("{key}:\n{pad}- name: {name}\n{pad}  value: {}\n{pad}", json!(value)));
+            edits.replace(
+                start..start,
+                format!(
+                    "{key}:\n{pad}- name: {name}\n{pad}  value: {}\n{pad}",
+                    json!(value)
+                ),
+            );
         }
-        out.push(Variant::same(if key == "envs" { "service level envs" } else { "service level env" }, name, edits.apply(text)));
+        out.push(Variant::same(
+            if key == "envs" {
+                "service level envs"
+            } else {
+                "service level env"
+            },
+            name,
+            edits.apply(text),
+        ));
         // Graph level.
-        let Some(first) = values[0].clone() else { continue };
-        if values.iter().any(|v| v.as_ref() != Some(&first)) || graph[0].root.get("spec").is_some_and(|s| s.get("env").is_some() || s.get("envs").is_some()) {
+        let Some(first) = values[0].clone() else {
+            continue;
+        };
+        if values.iter().any(|v| v.as_ref() != Some(&first))
+            || graph[0]
+                .root
+                .get("spec")
+                .is_some_and(|s| s.get("env").is_some() || s.get("envs").is_some())
+        {
             continue;
         }
         let mut edits = Edits::default();
@@ -361,11 +500,27 @@ fn outer(text: &str, sites: &[Site<'_>], name: &str, out: &mut Vec<Variant>) {
             remove_env(&mut c, name);
             rewrite(&mut edits, text, site.container, &c);
         }
-        let Some(spec) = graph[0].root.get("spec") else { continue };
+        let Some(spec) = graph[0].root.get("spec") else {
+            continue;
+        };
         let start = spec.span().start;
         let pad = " ".repeat(edit::column(text, start));
-        edits.replace(start..start, format!("{key}:\n{pad}- name: {name}\n{pad}  value: {}\n{pad}", json!(first)));
-        out.push(Variant::same(if key == "envs" { "graph level envs" } else { "graph level env" }, name, edits.apply(text)));
+        edits.replace(
+            start..start,
+            format!(
+                "{key}:\n{pad}- name: {name}\n{pad}  value: {}\n{pad}",
+                json!(first)
+            ),
+        );
+        out.push(Variant::same(
+            if key == "envs" {
+                "graph level envs"
+            } else {
+                "graph level env"
+            },
+            name,
+            edits.apply(text),
+        ));
     }
 }
 
@@ -380,7 +535,13 @@ pub fn to_script(c: &mut Value, separator: &str) -> Option<()> {
     }
     let line: Vec<String> = all
         .iter()
-        .map(|(_, _, w)| if w.contains("$(") && !w.contains('\'') { format!("'{w}'") } else { shell_quote(w) })
+        .map(|(_, _, w)| {
+            if w.contains("$(") && !w.contains('\'') {
+                format!("'{w}'")
+            } else {
+                shell_quote(w)
+            }
+        })
         .collect();
     c["command"] = json!(["/bin/sh", "-c"]);
     c["args"] = json!([format!("exec {}", line.join(separator))]);
@@ -407,36 +568,88 @@ pub fn flag_forms(text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>) {
         }
     };
     for flag in FLAGS {
-        push("--x=y", flag, each(text, sites, &mut |_, c| equals(c, flag)));
+        push(
+            "--x=y",
+            flag,
+            each(text, sites, &mut |_, c| equals(c, flag)),
+        );
         push("--x y", flag, each(text, sites, &mut |_, c| apart(c, flag)));
-        push("--a_b", flag, each(text, sites, &mut |_, c| {
-            let under = format!("--{}", flag[2..].replace('-', "_"));
-            (under != *flag).then(|| rename_flag(c, flag, &under))?
-        }));
-        push("flag in a variable, $(X)", flag, each(text, sites, &mut |_, c| variable(c, flag)));
+        push(
+            "--a_b",
+            flag,
+            each(text, sites, &mut |_, c| {
+                let under = format!("--{}", flag[2..].replace('-', "_"));
+                (under != *flag).then(|| rename_flag(c, flag, &under))?
+            }),
+        );
+        push(
+            "flag in a variable, $(X)",
+            flag,
+            each(text, sites, &mut |_, c| variable(c, flag)),
+        );
     }
-    push("argv to shell string", "args", each(text, sites, &mut |_, c| to_script(c, " ")));
-    push("argv to shell lines", "args", each(text, sites, &mut |_, c| to_script(c, " \\\n  ")));
-    push("all in command", "args", each(text, sites, &mut |_, c| {
-        let (command, args) = (c["command"].as_array()?.clone(), c["args"].as_array()?.clone());
-        c["command"] = json!([command, args].concat());
-        object(c).remove("args");
-        Some(())
-    }));
-    push("all in args of an entry point", "args", each(text, sites, &mut |_, c| {
-        let (command, args) = (c["command"].as_array()?.clone(), c["args"].as_array()?.clone());
-        c["args"] = json!([command, args].concat());
-        object(c).remove("command");
-        Some(())
-    }));
-    push("bash -lc", "args", each(text, sites, &mut |_, c| {
-        let s = script(c)?;
-        c["command"] = json!(["/usr/bin/env", "bash", "-euxo", "pipefail", "-lc"]);
-        c["args"] = json!([s]);
-        Some(())
-    }));
-    push("script over lines without backslash, folded", "args", folded(text, sites));
-    for kind in ["JSON in env, $(KV)", "JSON in env, \"${KV}\"", "JSON by export", "JSON pretty", "JSON with spaces", "JSON in dotted flags", "JSON in dotted flags with =", "JSON in ConfigMap", "JSON in place"] {
+    push(
+        "argv to shell string",
+        "args",
+        each(text, sites, &mut |_, c| to_script(c, " ")),
+    );
+    push(
+        "argv to shell lines",
+        "args",
+        each(text, sites, &mut |_, c| to_script(c, " \\\n  ")),
+    );
+    push(
+        "all in command",
+        "args",
+        each(text, sites, &mut |_, c| {
+            let (command, args) = (
+                c["command"].as_array()?.clone(),
+                c["args"].as_array()?.clone(),
+            );
+            c["command"] = json!([command, args].concat());
+            object(c).remove("args");
+            Some(())
+        }),
+    );
+    push(
+        "all in args of an entry point",
+        "args",
+        each(text, sites, &mut |_, c| {
+            let (command, args) = (
+                c["command"].as_array()?.clone(),
+                c["args"].as_array()?.clone(),
+            );
+            c["args"] = json!([command, args].concat());
+            object(c).remove("command");
+            Some(())
+        }),
+    );
+    push(
+        "bash -lc",
+        "args",
+        each(text, sites, &mut |_, c| {
+            let s = script(c)?;
+            c["command"] = json!(["/usr/bin/env", "bash", "-euxo", "pipefail", "-lc"]);
+            c["args"] = json!([s]);
+            Some(())
+        }),
+    );
+    push(
+        "script over lines without backslash, folded",
+        "args",
+        folded(text, sites),
+    );
+    for kind in [
+        "JSON in env, $(KV)",
+        "JSON in env, \"${KV}\"",
+        "JSON by export",
+        "JSON pretty",
+        "JSON with spaces",
+        "JSON in dotted flags",
+        "JSON in dotted flags with =",
+        "JSON in ConfigMap",
+        "JSON in place",
+    ] {
         let mut tail = String::new();
         let made = each(text, sites, &mut |_, c| {
             let more = move_json(c, kind)?;
@@ -452,7 +665,9 @@ pub fn flag_forms(text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>) {
 
 /// In a script: the flag's start, the value's range.
 fn in_script(s: &str, flag: &str) -> Option<(usize, std::ops::Range<usize>)> {
-    let at = s.find(&format!("{flag} ")).or_else(|| s.find(&format!("{flag}=")))?;
+    let at = s
+        .find(&format!("{flag} "))
+        .or_else(|| s.find(&format!("{flag}=")))?;
     let start = at + flag.len() + 1;
     let rest = &s[start..];
     let mut quote = None;
@@ -503,7 +718,11 @@ fn equals(c: &mut Value, flag: &str) -> Option<()> {
         return None;
     }
     let list = c[key].as_array_mut()?;
-    let next = list.get(index + 1)?.as_str().filter(|n| !n.starts_with('-'))?.to_owned();
+    let next = list
+        .get(index + 1)?
+        .as_str()
+        .filter(|n| !n.starts_with('-'))?
+        .to_owned();
     list[index] = json!(format!("{flag}={next}"));
     list.remove(index + 1);
     Some(())
@@ -533,7 +752,9 @@ fn apart(c: &mut Value, flag: &str) -> Option<()> {
 
 pub fn rename_flag(c: &mut Value, from: &str, to: &str) -> Option<()> {
     if let Some(s) = script(c) {
-        let at = [' ', '=', '\n'].iter().find_map(|e| s.find(&format!("{from}{e}")))?;
+        let at = [' ', '=', '\n']
+            .iter()
+            .find_map(|e| s.find(&format!("{from}{e}")))?;
         let mut s = s;
         s.replace_range(at..at + from.len(), to);
         set_script(c, s);
@@ -579,7 +800,11 @@ fn variable(c: &mut Value, flag: &str) -> Option<()> {
     if value.contains('$') || value.contains('{') || value.starts_with("--") {
         return None;
     }
-    let reference = if script(c).is_some() { "\"${KV_FLAG}\"" } else { "$(KV_FLAG)" };
+    let reference = if script(c).is_some() {
+        "\"${KV_FLAG}\""
+    } else {
+        "$(KV_FLAG)"
+    };
     replace_flag(c, flag, &[flag.to_owned(), reference.to_owned()])?;
     edit::set_env(c, "KV_FLAG", &value);
     Some(())
@@ -591,7 +816,9 @@ pub fn kv_json(c: &Value) -> Option<String> {
     if value.trim_start().starts_with('{') {
         return Some(value);
     }
-    let name = value.trim_start_matches(['$', '{', '(']).trim_end_matches(['}', ')']);
+    let name = value
+        .trim_start_matches(['$', '{', '('])
+        .trim_end_matches(['}', ')']);
     env_literal(c, name)
 }
 
@@ -601,10 +828,27 @@ fn move_json(c: &mut Value, kind: &str) -> Option<String> {
     let parsed: Value = serde_json::from_str(&json_text).ok()?;
     let literal = flag_value(c, FLAG)?.trim_start().starts_with('{');
     let shell = script(c).is_some();
-    let put = |c: &mut Value, text: &str| replace_flag(c, FLAG, &[FLAG.to_owned(), if shell { format!("'{text}'") } else { text.to_owned() }]);
+    let put = |c: &mut Value, text: &str| {
+        replace_flag(
+            c,
+            FLAG,
+            &[
+                FLAG.to_owned(),
+                if shell {
+                    format!("'{text}'")
+                } else {
+                    text.to_owned()
+                },
+            ],
+        )
+    };
     match kind {
         "JSON in env, $(KV)" if literal => {
-            let reference = if shell { "'$(KV_CONFIG)'" } else { "$(KV_CONFIG)" };
+            let reference = if shell {
+                "'$(KV_CONFIG)'"
+            } else {
+                "$(KV_CONFIG)"
+            };
             replace_flag(c, FLAG, &[FLAG.to_owned(), reference.to_owned()])?;
             edit::set_env(c, "KV_CONFIG", &json_text);
         }
@@ -618,7 +862,10 @@ fn move_json(c: &mut Value, kind: &str) -> Option<String> {
             set_script(c, before_script(&s, &format!("KV_CONFIG='{json_text}'")));
         }
         "JSON pretty" => put(c, &serde_json::to_string_pretty(&parsed).ok()?)?,
-        "JSON with spaces" => put(c, &parsed.to_string().replace(':', " : ").replace(',', " , "))?,
+        "JSON with spaces" => put(
+            c,
+            &parsed.to_string().replace(':', " : ").replace(',', " , "),
+        )?,
         "JSON in place" if !literal => put(c, &json_text)?,
         "JSON in dotted flags" | "JSON in dotted flags with =" => {
             let mut words = Vec::new();
@@ -626,14 +873,22 @@ fn move_json(c: &mut Value, kind: &str) -> Option<String> {
             replace_flag(c, FLAG, &words)?;
         }
         "JSON in ConfigMap" if literal => {
-            let reference = if shell { "\"$KV_CONFIG\"" } else { "$(KV_CONFIG)" };
+            let reference = if shell {
+                "\"$KV_CONFIG\""
+            } else {
+                "$(KV_CONFIG)"
+            };
             replace_flag(c, FLAG, &[FLAG.to_owned(), reference.to_owned()])?;
             if !c["env"].is_array() {
                 c["env"] = json!([]);
             }
             let key = format!("kv-{:x}", json_text.len());
             c["env"].as_array_mut()?.push(json!({"name": "KV_CONFIG", "valueFrom": {"configMapKeyRef": {"name": "kv-settings", "key": key}}}));
-            return Some(config_map("kv-settings", &key, &serde_json::to_string_pretty(&parsed).ok()?));
+            return Some(config_map(
+                "kv-settings",
+                &key,
+                &serde_json::to_string_pretty(&parsed).ok()?,
+            ));
         }
         _ => return None,
     }
@@ -682,7 +937,10 @@ fn folded(text: &str, sites: &[Site<'_>]) -> Option<String> {
             return None;
         }
         let pad = format!("\n{}", " ".repeat(column + 6));
-        let new = edit::block(&c, column).replace("\"@@SCRIPT@@\"", &format!(">-{pad}{}", script.replace(" --", &format!("{pad}--"))));
+        let new = edit::block(&c, column).replace(
+            "\"@@SCRIPT@@\"",
+            &format!(">-{pad}{}", script.replace(" --", &format!("{pad}--"))),
+        );
         edits.replace(site.container.span(), new);
         any = true;
     }
@@ -692,33 +950,101 @@ fn folded(text: &str, sites: &[Site<'_>]) -> Option<String> {
 /// Things around the workers, and the file as a whole.
 pub fn whole(name: &str, text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>) {
     let stream = edit::parse(text);
-    let documents: Vec<Value> = stream.documents.iter().map(|d| edit::value(d.root())).filter(|v| !v.is_null()).collect();
+    let documents: Vec<Value> = stream
+        .documents
+        .iter()
+        .map(|d| edit::value(d.root()))
+        .filter(|v| !v.is_null())
+        .collect();
     let mut push = |kind: &'static str, made: String| out.push(Variant::same(kind, "file", made));
     let is_manifest = documents.iter().all(|d| d["kind"].is_string());
     if is_manifest {
-        push("documents reversed", documents.iter().rev().map(|d| edit::block(d, 0)).collect::<Vec<_>>().join("\n---\n") + "\n");
-        push("documents written again", documents.iter().map(|d| edit::block(d, 0)).collect::<Vec<_>>().join("\n---\n") + "\n");
-        push("kind: List", edit::block(&json!({"apiVersion": "v1", "kind": "List", "items": documents}), 0) + "\n");
-        push("JSON list", serde_json::to_string_pretty(&json!({"apiVersion": "v1", "kind": "List", "items": documents})).unwrap());
-        push("JSON on one line", json!({"apiVersion": "v1", "kind": "List", "items": documents}).to_string());
-        push("JSON documents", documents.iter().map(|d| serde_json::to_string_pretty(d).unwrap()).collect::<Vec<_>>().join("\n---\n"));
+        push(
+            "documents reversed",
+            documents
+                .iter()
+                .rev()
+                .map(|d| edit::block(d, 0))
+                .collect::<Vec<_>>()
+                .join("\n---\n")
+                + "\n",
+        );
+        push(
+            "documents written again",
+            documents
+                .iter()
+                .map(|d| edit::block(d, 0))
+                .collect::<Vec<_>>()
+                .join("\n---\n")
+                + "\n",
+        );
+        push(
+            "kind: List",
+            edit::block(
+                &json!({"apiVersion": "v1", "kind": "List", "items": documents}),
+                0,
+            ) + "\n",
+        );
+        push(
+            "JSON list",
+            serde_json::to_string_pretty(
+                &json!({"apiVersion": "v1", "kind": "List", "items": documents}),
+            )
+            .unwrap(),
+        );
+        push(
+            "JSON on one line",
+            json!({"apiVersion": "v1", "kind": "List", "items": documents}).to_string(),
+        );
+        push(
+            "JSON documents",
+            documents
+                .iter()
+                .map(|d| serde_json::to_string_pretty(d).unwrap())
+                .collect::<Vec<_>>()
+                .join("\n---\n"),
+        );
         // Everything moved to the right, byte for byte, under a list.
-        if stream.documents.len() == 1 && !text.contains('\t') && !text.trim_start_matches(['\n', ' ']).starts_with("---") && !text.contains("\n---") {
-            let body: String = text.lines().map(|l| if l.is_empty() { "\n".to_owned() } else { format!("    {l}\n") }).collect();
-            push("indented under a List", format!("apiVersion: v1\nkind: List\nitems:\n  -\n{body}"));
+        if stream.documents.len() == 1
+            && !text.contains('\t')
+            && !text.trim_start_matches(['\n', ' ']).starts_with("---")
+            && !text.contains("\n---")
+        {
+            let body: String = text
+                .lines()
+                .map(|l| {
+                    if l.is_empty() {
+                        "\n".to_owned()
+                    } else {
+                        format!("    {l}\n")
+                    }
+                })
+                .collect();
+            push(
+                "indented under a List",
+                format!("apiVersion: v1\nkind: List\nitems:\n  -\n{body}"),
+            );
         }
     }
     push("CRLF", text.replace('\n', "\r\n"));
     push("harmful comments", comments(text, &stream));
     push("comment lines everywhere", {
-        let mut t = String::from("# export UCX_TLS=tcp\n# - name: UCX_TLS\n#   value: tcp\n# kind: DynamoGraphDeployment\n");
+        let mut t = String::from(
+            "# export UCX_TLS=tcp\n# - name: UCX_TLS\n#   value: tcp\n# kind: DynamoGraphDeployment\n",
+        );
         t.push_str(text);
         t.push_str("\n# UCX_NET_DEVICES=eth0 --disaggregation-mode prefill\n");
         t
     });
     if is_manifest {
-        push("beside a Job and an aggregated Deployment", format!("{text}\n---\n{BESIDE}"));
-        push("behind a Job and an aggregated Deployment", format!("{BESIDE}\n---\n{text}"));
+        push(
+            "beside a Job and an aggregated Deployment",
+            format!("{text}\n---\n{BESIDE}"),
+        );
+        push(
+            "behind a Job and an aggregated Deployment",
+            format!("{BESIDE}\n---\n{text}"),
+        );
     }
     let sidecar = json!({"name": "agent", "image": "busybox:1", "command": ["sleep", "infinity"], "env": [{"name": "UCX_TLS", "value": "tcp"}, {"name": "UCX_NET_DEVICES", "value": "eth0"}]});
     let mut edits = Edits::default();
@@ -731,7 +1057,10 @@ pub fn whole(name: &str, text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>)
         if !pod["containers"].is_array() {
             pod["containers"] = json!([]);
         }
-        pod["containers"].as_array_mut().unwrap().push(sidecar.clone());
+        pod["containers"]
+            .as_array_mut()
+            .unwrap()
+            .push(sidecar.clone());
         pod["initContainers"] = json!([sidecar]);
         rewrite(&mut edits, text, site.pod, &pod);
         any = true;
@@ -745,17 +1074,28 @@ pub fn whole(name: &str, text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>)
     // What the script says or prints is no setting.
     let made = each(text, sites, &mut |_, c| {
         let s = script(c)?;
-        set_script(c, before_script(&s, "# export UCX_TLS=tcp\necho \"export UCX_TLS=tcp\"\necho UCX_NET_DEVICES=eth0\nprintf 'UCX_TLS=tcp\\n'"));
+        set_script(
+            c,
+            before_script(
+                &s,
+                "# export UCX_TLS=tcp\necho \"export UCX_TLS=tcp\"\necho UCX_NET_DEVICES=eth0\nprintf 'UCX_TLS=tcp\\n'",
+            ),
+        );
         Some(())
     });
     if let Some(made) = made {
         push("printed and commented in the script", made);
     }
     let made = each(text, sites, &mut |_, c| {
-        for (name, value) in [("NCCL_IB_DISABLE_NOT", "1"), ("NCCL_NET", "Socket"), ("NCCL_P2P_DISABLE", "1"), ("NCCL_IB_DISABLE", "1"), ("NCCL_SOCKET_IFNAME", "lo")] {
-            if env_item(c, name).is_none() && name != "NCCL_IB_DISABLE_NOT" {
-                edit::set_env(c, name, value);
-            }
+        for (name, value) in [
+            ("NCCL_IB_HCAS", "mlx5_0"),
+            ("NCCL_SOCKET_IFNAM", "lo"),
+            ("NCCL_NET", "Socket"),
+            ("NCCL_P2P_DISABLE", "1"),
+            ("NCCL_IB_DISABLE", "1"),
+            ("NCCL_SOCKET_IFNAME", "lo"),
+        ] {
+            edit::set_env(c, name, value);
         }
         Some(())
     });
@@ -816,8 +1156,16 @@ fn comments(text: &str, stream: &yaml::Stream<'_>) -> String {
             if n.style() == Style::Flow {
                 return yaml::Step::Skip;
             }
-            let at_line_end = text[n.span().end as usize..].chars().next().is_some_and(|c| c == '\n');
-            if n.is_scalar() && scalar_style(n) && !v.is_key && at_line_end && !text[n.span().start as usize..n.span().end as usize].contains('\n') {
+            let at_line_end = text[n.span().end as usize..]
+                .chars()
+                .next()
+                .is_some_and(|c| c == '\n');
+            if n.is_scalar()
+                && scalar_style(n)
+                && !v.is_key
+                && at_line_end
+                && !text[n.span().start as usize..n.span().end as usize].contains('\n')
+            {
                 ends.push(n.span().end);
             }
             yaml::Step::Enter
@@ -833,13 +1181,24 @@ fn comments(text: &str, stream: &yaml::Stream<'_>) -> String {
 
 /// UCX settings where something else than UCX carries KV: no effect on the verdict.
 pub fn without_effect(text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>) {
-    for (name, value) in [("UCX_TLS", "tcp"), ("UCX_TLS", "cuda_copy,cuda_ipc"), ("UCX_NET_DEVICES", "eth0"), ("UCX_IB_GPU_DIRECT_RDMA", "n")] {
+    for (name, value) in [
+        ("UCX_TLS", "tcp"),
+        ("UCX_TLS", "cuda_copy,cuda_ipc"),
+        ("UCX_NET_DEVICES", "eth0"),
+        ("UCX_IB_GPU_DIRECT_RDMA", "n"),
+        ("UCX_TSL", "tcp"),
+        ("UCX_NET_DEVICE", "eth0"),
+    ] {
         let made = each(text, sites, &mut |_, c| {
             edit::set_env(c, name, value);
             Some(())
         });
         if let Some(made) = made {
-            out.push(Variant::verdict_only("UCX settings beside another carrier", name, made));
+            out.push(Variant::verdict_only(
+                "UCX settings beside another carrier",
+                name,
+                made,
+            ));
         }
     }
 }

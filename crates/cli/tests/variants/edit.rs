@@ -360,7 +360,7 @@ pub fn script(container: &Value) -> Option<String> {
     .map(str::to_owned)
 }
 
-pub fn set_script(container: &mut Value, text: String) {
+pub fn set_script(container: &mut Value, text: &str) {
     let (key, index) = script_at(container).unwrap();
     if index == usize::MAX {
         container[key] = json!(text);

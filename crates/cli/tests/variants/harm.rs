@@ -100,7 +100,10 @@ impl Base<'_> {
     }
 
     fn workers(&self) -> impl Iterator<Item = &Worker> {
-        self.facts.deployments.iter().flat_map(|d| d.kv_workers())
+        self.facts
+            .deployments
+            .iter()
+            .flat_map(model::Deployment::kv_workers)
     }
 
     /// A variable is set by nothing that would win over the env list.
@@ -205,7 +208,7 @@ pub fn env_values(b: &Base<'_>, out: &mut Vec<Variant>) {
             let kind = format!("{name}={}", json!(value));
             if let Some(made) = made {
                 // The entry, written as a block, starts with its name or its value.
-                out.push(Variant::worse(&kind, who, made, near(name, value)));
+                out.push(Variant::worse(&kind, who, made, Some(name.to_owned())));
             }
         }
         // The same harm in other forms, on decode.
@@ -240,11 +243,6 @@ pub fn env_values(b: &Base<'_>, out: &mut Vec<Variant>) {
             }
         }
     }
-}
-
-/// Lines near a variable's name that hold its value.
-fn near(name: &str, _value: &str) -> Option<String> {
-    Some(name.to_owned())
 }
 
 const SLIPS: &[(&str, &str)] = &[
@@ -335,7 +333,7 @@ pub fn names(b: &Base<'_>, out: &mut Vec<Variant>) {
             let s = script(c)?;
             set_script(
                 c,
-                crate::same::before_script(&s, &format!("export {wrong}=rc,cuda_copy,cuda_ipc")),
+                &crate::same::before_script(&s, &format!("export {wrong}=rc,cuda_copy,cuda_ipc")),
             );
             Some(())
         });
@@ -853,13 +851,12 @@ pub fn roles(b: &Base<'_>, out: &mut Vec<Variant>) {
                 text.replace_range(range, &new);
             }
             // What the engines are told in a ConfigMap.
-            for (f, t) in [(
+            let (told, other) = (
                 format!("disaggregation-mode: {from}"),
                 format!("disaggregation-mode: {to}"),
-            )] {
-                any |= text.contains(&f);
-                text = text.replace(&f, &t);
-            }
+            );
+            any |= text.contains(&told);
+            text = text.replace(&told, &other);
             if any {
                 out.push(Variant::worse(
                     &format!(

@@ -90,7 +90,12 @@ fn verdict(report: &Report) -> &'static str {
 }
 
 fn seen(facts: &Facts, report: &Report) -> Seen {
-    let workers = || facts.deployments.iter().flat_map(|d| d.kv_workers());
+    let workers = || {
+        facts
+            .deployments
+            .iter()
+            .flat_map(model::Deployment::kv_workers)
+    };
     Seen {
         verdict: verdict(report),
         readiness: format!("{:?}", report.readiness),
@@ -138,7 +143,7 @@ fn variants_of(name: &str, text: &str) -> Vec<Variant> {
     let kv: Vec<_> = facts
         .deployments
         .iter()
-        .flat_map(|d| d.kv_workers())
+        .flat_map(model::Deployment::kv_workers)
         .collect();
     let carriers: Vec<_> = kv.iter().map(|w| harm::carrier(w)).collect();
     let carrier = if carriers.iter().all(|c| *c == carriers[0]) {
@@ -393,4 +398,47 @@ fn variants_of_recipes_of_the_corpus() {
 #[test]
 fn variants_of_own_recipes() {
     settle(&run(&fixtures::all()));
+}
+
+/// Each workload in a file of its own, as people keep prefill and decode apart: judged together as before.
+#[test]
+fn roles_in_two_files() {
+    let mut made = 0;
+    for (name, text) in fixtures::all() {
+        if !name.starts_with("deployments") {
+            continue;
+        }
+        let (facts, report) = judge(&name, &text);
+        let base = seen(&facts, &report);
+        let (prefill, decode) = text.split_once("---\n").unwrap();
+        for reversed in [false, true] {
+            let mut drafts = vec![
+                recipe::read("kv/prefill.yaml", prefill),
+                recipe::read("kv/decode.yaml", decode),
+            ];
+            if reversed {
+                drafts.reverse();
+            }
+            let facts = recipe::assemble(drafts);
+            let report = checks::judge_env(&facts, vec!["kv".to_owned()]);
+            assert_eq!(seen(&facts, &report), base, "{name}");
+            assert_eq!(facts.deployments.len(), 1, "{name}");
+            made += 1;
+        }
+        // One fabric is dropped in one of the files.
+        let without = decode
+            .replace("rdma/ib", "example.org/slot")
+            .replace("rdma/hca_shared_devices_a", "example.org/slot");
+        let facts = recipe::assemble(vec![
+            recipe::read("kv/prefill.yaml", prefill),
+            recipe::read(
+                "kv/decode.yaml",
+                &without.replace("privileged: true", "privileged: false"),
+            ),
+        ]);
+        let report = checks::judge_env(&facts, vec!["kv".to_owned()]);
+        assert_eq!(verdict(&report), "fail", "{name}");
+        made += 1;
+    }
+    println!("{made} variants in two files");
 }

@@ -15,7 +15,7 @@ fn movable(sites: &[Site<'_>], facts: &Facts) -> Vec<String> {
     let mut names: Vec<String> = facts
         .deployments
         .iter()
-        .flat_map(|d| d.kv_workers())
+        .flat_map(model::Deployment::kv_workers)
         .flat_map(|w| &w.settings)
         .filter(|s| {
             matches!(s.form, Form::EnvEntry | Form::EnvFlow | Form::EnvAlias)
@@ -32,6 +32,12 @@ fn movable(sites: &[Site<'_>], facts: &Facts) -> Vec<String> {
             .iter()
             .any(|s| env_literal(&edit::value(s.container), n).is_some())
     });
+    // Those that carry KV first; a few are enough, since every form is tried with each.
+    names.sort_by_key(|n| {
+        let first = ["UCX_", "FI_", "SGLANG_", "TRTLLM_", "VLLM_", "MC_"];
+        (!first.iter().any(|p| n.starts_with(p)), n.clone())
+    });
+    names.truncate(4);
     names
 }
 
@@ -95,7 +101,7 @@ pub fn move_env(c: &mut Value, form: &str, name: &str, bad: &str) -> Option<Stri
     let quoted = shell_quote(&value);
     let in_script = |c: &mut Value, lines: &str| -> Option<()> {
         let s = script(c)?;
-        set_script(c, before_script(&s, lines));
+        set_script(c, &before_script(&s, lines));
         Some(())
     };
     let plain = !value.contains("$(");
@@ -125,7 +131,10 @@ pub fn move_env(c: &mut Value, form: &str, name: &str, bad: &str) -> Option<Stri
             // An assignment cannot stand behind exec.
             let env = form == "prefix env X=Y cmd" || s[..at].ends_with("exec ");
             let word = if env { "env " } else { "" };
-            set_script(c, format!("{}{word}{name}={quoted} {}", &s[..at], &s[at..]));
+            set_script(
+                c,
+                &format!("{}{word}{name}={quoted} {}", &s[..at], &s[at..]),
+            );
             remove_env(c, name);
         }
         "env X=Y in argv" if plain => {
@@ -212,6 +221,10 @@ pub fn env_forms(text: &str, sites: &[Site<'_>], facts: &Facts, out: &mut Vec<Va
     aliases(text, sites, out);
 }
 
+/// From an entry and its value to what is replaced, and by what.
+type Restyle<'f> =
+    dyn Fn(yaml::Node<'_>, yaml::Node<'_>) -> Option<(std::ops::Range<u32>, String)> + 'f;
+
 /// Byte-exact changes of one entry's style.
 fn styles(text: &str, sites: &[Site<'_>], name: &str, out: &mut Vec<Variant>) {
     let items: Vec<_> = sites
@@ -233,11 +246,7 @@ fn styles(text: &str, sites: &[Site<'_>], name: &str, out: &mut Vec<Variant>) {
             ))
         })
         .collect();
-    let mut make = |kind: &'static str,
-                    f: &dyn Fn(
-        yaml::Node<'_>,
-        yaml::Node<'_>,
-    ) -> Option<(std::ops::Range<u32>, String)>| {
+    let mut make = |kind: &'static str, f: &Restyle<'_>| {
         let mut edits = Edits::default();
         let mut any = false;
         for (item, value) in &items {
@@ -710,7 +719,7 @@ fn equals(c: &mut Value, flag: &str) -> Option<()> {
         }
         let mut s = s;
         s.replace_range(value.start - 1..value.start, "=");
-        set_script(c, s);
+        set_script(c, &s);
         return Some(());
     }
     let (key, index, follows) = in_list(c, flag)?;
@@ -736,7 +745,7 @@ fn apart(c: &mut Value, flag: &str) -> Option<()> {
         }
         let mut s = s;
         s.replace_range(value.start - 1..value.start, " ");
-        set_script(c, s);
+        set_script(c, &s);
         return Some(());
     }
     let (key, index, follows) = in_list(c, flag)?;
@@ -757,7 +766,7 @@ pub fn rename_flag(c: &mut Value, from: &str, to: &str) -> Option<()> {
             .find_map(|e| s.find(&format!("{from}{e}")))?;
         let mut s = s;
         s.replace_range(at..at + from.len(), to);
-        set_script(c, s);
+        set_script(c, &s);
         return Some(());
     }
     let (key, index, _) = in_list(c, from)?;
@@ -785,7 +794,7 @@ pub fn replace_flag(c: &mut Value, flag: &str, with: &[String]) -> Option<()> {
     if let Some(mut s) = script(c) {
         let (at, value) = in_script(&s, flag)?;
         s.replace_range(at..value.end, &with.join(" "));
-        set_script(c, s);
+        set_script(c, &s);
         return Some(());
     }
     let (key, index, follows) = in_list(c, flag)?;
@@ -859,7 +868,7 @@ fn move_json(c: &mut Value, kind: &str) -> Option<String> {
         "JSON by export" if shell => {
             replace_flag(c, FLAG, &[FLAG.to_owned(), "\"$KV_CONFIG\"".to_owned()])?;
             let s = script(c)?;
-            set_script(c, before_script(&s, &format!("KV_CONFIG='{json_text}'")));
+            set_script(c, &before_script(&s, &format!("KV_CONFIG='{json_text}'")));
         }
         "JSON pretty" => put(c, &serde_json::to_string_pretty(&parsed).ok()?)?,
         "JSON with spaces" => put(
@@ -1076,7 +1085,7 @@ pub fn whole(name: &str, text: &str, sites: &[Site<'_>], out: &mut Vec<Variant>)
         let s = script(c)?;
         set_script(
             c,
-            before_script(
+            &before_script(
                 &s,
                 "# export UCX_TLS=tcp\necho \"export UCX_TLS=tcp\"\necho UCX_NET_DEVICES=eth0\nprintf 'UCX_TLS=tcp\\n'",
             ),

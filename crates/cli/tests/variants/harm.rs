@@ -161,6 +161,7 @@ fn values(b: &Base<'_>) -> Vec<(&'static str, &'static str)> {
                 ("UCX_IB_GPU_DIRECT_RDMA", "no"),
                 ("UCX_IB_GPU_DIRECT_RDMA", "off"),
                 ("UCX_IB_GPU_DIRECT_RDMA", "true"),
+                ("UCX_IB_GPU_DIRECT_RDMA", ""),
             ]);
         }
     }

@@ -136,16 +136,33 @@ fn script_index(words: &[&str]) -> Option<usize> {
             Some("sh" | "bash" | "dash" | "ash" | "zsh")
         )
     })?;
-    let flag = words
+    let mut index = shell + 1;
+    while let Some(options) = words.get(index).and_then(|w| w.strip_prefix(['-', '+'])) {
+        let short = !options.is_empty() && options.bytes().all(|b| b.is_ascii_alphabetic());
+        index += 1;
+        if short && options.contains('o') {
+            // `-euo pipefail`: the option's name is a word of its own.
+            index += 1;
+        }
+        if short && options.contains('c') {
+            return Some(index);
+        }
+        if matches!(options, "-rcfile" | "-init-file") {
+            index += 1;
+        }
+    }
+    None
+}
+
+/// Whether the word before `index` is `env`, or one of its options or assignments: `exec env -i X=Y Z=W command`.
+fn runs_env(words: &[Word<'_>], index: usize) -> bool {
+    words
+        .get(..index)
+        .unwrap_or_default()
         .iter()
-        .enumerate()
-        .skip(shell + 1)
-        .take_while(|(_, w)| w.starts_with('-'))
-        .find(|(_, w)| {
-            w.strip_prefix('-')
-                .is_some_and(|f| f.ends_with('c') && f.bytes().all(|b| b.is_ascii_lowercase()))
-        });
-    flag.map(|(index, _)| index + 1)
+        .rev()
+        .find(|w| !w.text.starts_with('-') && shell::assignment(&w.text).is_none())
+        .is_some_and(|w| w.text.rsplit('/').next() == Some("env"))
 }
 
 impl<'t, 's, 'd> Reader<'t, 's, 'd> {
@@ -175,7 +192,8 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
             .zip(&texts)
             .map(|(node, t)| Word {
                 text: t.clone(),
-                expands: t.contains("$("),
+                // No shell reads these: only the kubelet's references are replaced.
+                expands: false,
                 quoted: true,
                 node: *node,
                 part: None,
@@ -359,8 +377,7 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 _ => {}
             }
             if index > 0
-                && in_script
-                && rest.first().is_some_and(|w| w.text == "env")
+                && runs_env(rest, index)
                 && let Some(env) = (!word.text.starts_with('-'))
                     .then(|| self.variable(word, Form::ShellPrefix, conditional))
                     .flatten()
@@ -545,7 +562,11 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
             name: name.to_owned(),
             value,
             form,
-            place: word.place(self.text, &self.maps, show),
+            place: if !show && settings::known_names::did_you_mean(name).is_some() {
+                self.name_place(word, name)
+            } else {
+                word.place(self.text, &self.maps, show)
+            },
             json,
         })
     }
@@ -566,11 +587,12 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 let (key, inline) = dotted
                     .split_once('=')
                     .map_or((dotted, None), |(k, v)| (k, Some(v)));
-                if !json_keys::KEYS.contains(&key) {
+                let Some(name) = dotted_key(key) else {
                     continue;
-                }
-                (key.to_owned(), inline)
+                };
+                (name.to_owned(), inline)
             } else {
+                self.misspelt_flag(word);
                 continue;
             };
             let mut value = inline.map(str::to_owned);
@@ -599,6 +621,30 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         }
     }
 
+    /// Notes a flag that is one slip away from one that matters. Its value is not kept.
+    fn misspelt_flag(&mut self, word: &Word<'d>) {
+        let name = word.text.split('=').next().unwrap_or_default();
+        if !name.starts_with("--") || settings::known_names::did_you_mean(name).is_none() {
+            return;
+        }
+        let place = self.name_place(word, name);
+        self.run.misspelt.push(Located {
+            value: name.to_owned(),
+            place,
+        });
+    }
+
+    /// The place of the name that a word begins with, without what follows it.
+    fn name_place(&self, word: &Word<'d>, name: &str) -> Place {
+        if word.part.is_some() && word.quoted {
+            return word.place(self.text, &self.maps, name.len() == word.text.len());
+        }
+        let start = word.part.as_ref().map_or(0, |p| p.start);
+        let span = word.node.locate(start..start + name.len());
+        self.text
+            .place(&span, std::slice::from_ref(&span), word.around())
+    }
+
     fn finish(mut self) -> Run {
         if self.run.engine.is_some() || self.run.frontend || self.run.tool {
             // Programs beside a visible one (ldconfig, a probe) hide nothing.
@@ -610,9 +656,7 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
             // A variable that the pod sets already stays exported when a script assigns to it. Whether it
             // does is known only with the container's env list, so these go along, marked by their order.
             for env in self.assigned {
-                if crate::allow::is_shown(&env.name)
-                    && !self.run.exports.iter().any(|e| e.name == env.name)
-                {
+                if !self.run.exports.iter().any(|e| e.name == env.name) {
                     self.run.assigned.push(env);
                 }
             }
@@ -625,6 +669,21 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
 pub(crate) fn is_script_name(name: &str) -> bool {
     name.rsplit_once('.')
         .is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("sh"))
+}
+
+/// The setting that one key of `--kv-transfer-config.…` makes; a `+` at its end adds to a list.
+fn dotted_key(key: &str) -> Option<&'static str> {
+    let key = key.trim_end_matches('+');
+    let extra = key
+        .strip_prefix("kv_connector_extra_config.")
+        .or_else(|| key.strip_prefix("kv-connector-extra-config."));
+    match extra.unwrap_or(key).replace('-', "_").as_str() {
+        "backends" if extra.is_some() => Some("kv_connector_extra_config.backends"),
+        "kv_connector" => Some("kv_connector"),
+        "kv_role" => Some("kv_role"),
+        "kv_buffer_device" => Some("kv_buffer_device"),
+        _ => None,
+    }
 }
 
 /// Whether a word starts a flag rather than being a value: a negative number is a value.

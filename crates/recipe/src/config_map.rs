@@ -29,7 +29,7 @@ pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraf
     let mut entries = Vec::new();
     if let Some(data) = root.get("data") {
         for (key, value) in data.entries() {
-            let (Some(key), Some(content)) = (key.text(), value.text()) else {
+            let (key_node, Some(key), Some(content)) = (key, key.text(), value.text()) else {
                 continue;
             };
             let short = content.len() <= MAX_VALUE;
@@ -41,7 +41,7 @@ pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraf
                     String::new()
                 },
                 position: text.line_column(value.span().start),
-                details: details(text, key, value, content, short).map(Box::new),
+                details: details(text, key_node, value, content, short).map(Box::new),
             });
         }
     }
@@ -54,12 +54,15 @@ pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraf
 
 fn details(
     text: &Text<'_>,
-    key: &str,
+    key_node: Node<'_>,
     value: Node<'_>,
     content: &str,
     short: bool,
 ) -> Option<ConfigDetails> {
+    let key = key_node.text().unwrap_or_default();
     let shown = crate::allow::is_shown(key);
+    // A slip in the name of a variable is shown by its name.
+    let misspelt = !shown && settings::known_names::did_you_mean(key).is_some();
     let config = config(text, value, content);
     let script = (config.is_none() && is_script(key, content))
         .then(|| command::read_script(text, value, content));
@@ -68,11 +71,15 @@ fn details(
     } else {
         Vec::new()
     };
-    if !shown && config.is_none() && script.is_none() && json.is_empty() {
+    if !shown && !misspelt && config.is_none() && script.is_none() && json.is_empty() {
         return None;
     }
     Some(ConfigDetails {
-        place: text.node(value, shown),
+        place: if misspelt {
+            text.node(key_node, true)
+        } else {
+            text.node(value, shown)
+        },
         json,
         config,
         script,

@@ -1,6 +1,8 @@
 //! vLLM's KV transfer configuration: the keys that decide the path, out of JSON that is written anywhere.
 
-use model::{Form, Place, Setting, Value};
+use model::{Form, Located, Place, Setting, Value};
+
+use crate::json_keys;
 
 /// Wrappers hold the connectors that really move KV cache in `connectors`.
 const MAX_NESTING: u32 = 4;
@@ -17,6 +19,49 @@ pub(crate) fn settings(
     let mut out = Vec::new();
     read(object, places, fallback, form, &mut out, 0);
     Some(out)
+}
+
+/// Keys that are one slip away from one that decides the path.
+pub(crate) fn misspelt(
+    json: &str,
+    places: &[(&'static str, Place)],
+    fallback: &Place,
+) -> Vec<Located<String>> {
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(json.trim()) else {
+        return Vec::new();
+    };
+    let mut names = Vec::new();
+    keys(&value, &mut names, 0);
+    let mut places = places.iter().filter(|(k, _)| *k == json_keys::MISSPELT);
+    names
+        .into_iter()
+        .map(|value| Located {
+            value,
+            place: places.next().map_or(fallback, |(_, p)| p).clone(),
+        })
+        .collect()
+}
+
+fn keys(value: &serde_json::Value, out: &mut Vec<String>, depth: u32) {
+    if depth > 2 * MAX_NESTING {
+        return;
+    }
+    match value {
+        serde_json::Value::Object(object) => {
+            for (key, value) in object {
+                if key.starts_with("kv") && settings::known_names::did_you_mean(key).is_some() {
+                    out.push(key.clone());
+                }
+                keys(value, out, depth + 1);
+            }
+        }
+        serde_json::Value::Array(list) => {
+            for value in list {
+                keys(value, out, depth + 1);
+            }
+        }
+        _ => {}
+    }
 }
 
 fn read(

@@ -71,6 +71,8 @@ pub(crate) struct Run {
     pub(crate) tool: bool,
     /// The engine's flags.
     pub(crate) flags: Vec<FlagDraft>,
+    /// Flags that no engine has, one slip away from one that matters.
+    pub(crate) misspelt: Vec<Located<String>>,
     /// `export`, `X=Y cmd`, `mpirun -x`, in order.
     pub(crate) exports: Vec<EnvDraft>,
     /// Assignments without `export`: in force only where the pod already has the variable.

@@ -22,7 +22,10 @@ pub(crate) fn read(text: &Text<'_>, env: Node<'_>, graph: bool, out: &mut Vec<En
                 let Some(name) = key.text() else { continue };
                 let show = crate::allow::is_shown(name);
                 let form = if graph { Form::Graph } else { Form::EnvMap };
-                if value.is_mapping() {
+                if !show && settings::known_names::did_you_mean(name).is_some() {
+                    let value = EnvValue::Literal(value.raw().into_owned());
+                    out.push(draft(text, name, value, form, key, true));
+                } else if value.is_mapping() {
                     // `X: {value: Y}` and `X: {valueFrom: …}` occur in chart values.
                     let (value, at) = value_of(value);
                     out.push(draft(text, name, value, form, at.unwrap_or(key), show));
@@ -83,6 +86,10 @@ fn entry(text: &Text<'_>, list: Node<'_>, item: Node<'_>, graph: bool, out: &mut
         {
             made.place = text.place(&value_span, &[name_span, value_span.clone()], Around::Yaml);
         }
+    }
+    if !show && settings::known_names::did_you_mean(name).is_some() {
+        // The name is what is wrong, not its value.
+        made.place = text.node(name_node, true);
     }
     out.push(made);
 }

@@ -28,12 +28,23 @@ pub(crate) enum Syntax {
 /// The variables of a container in order of precedence, lowest first.
 pub(crate) struct Variables<'e> {
     pub(crate) list: &'e [EnvDraft],
+    /// Variables of the start script that it does not export: its own words may refer to them.
+    pub(crate) locals: &'e [EnvDraft],
 }
 
 impl<'e> Variables<'e> {
     /// The last definition of a name.
     pub(crate) fn find(&self, name: &str) -> Option<&'e EnvDraft> {
-        self.list.iter().rev().find(|e| e.name == name)
+        self.definitions(name).next()
+    }
+
+    /// All definitions of a name, the last one first.
+    fn definitions(&self, name: &str) -> impl Iterator<Item = &'e EnvDraft> {
+        self.locals
+            .iter()
+            .rev()
+            .chain(self.list.iter().rev())
+            .filter(move |e| e.name == name)
     }
 
     /// The value of a definition.
@@ -83,6 +94,12 @@ impl<'e> Variables<'e> {
                 continue;
             }
             let body = tail.get(1..).unwrap_or_default();
+            if syntax == Syntax::Kubernetes && body.starts_with('$') {
+                // `$$(X)` is the kubelet's way to write `$(X)`.
+                out.push('$');
+                rest = body.get(1..).unwrap_or_default();
+                continue;
+            }
             let Some(reference) = Reference::read(body, syntax) else {
                 out.push('$');
                 rest = body;
@@ -91,17 +108,9 @@ impl<'e> Variables<'e> {
             match self.lookup(&reference, own, depth) {
                 Expanded::Known(value) => out.push_str(&value),
                 Expanded::Unset => {}
-                unknown @ Expanded::Unknown(_) => {
-                    // The kubelet leaves what it cannot resolve as it is; a shell would make it empty.
-                    if syntax == Syntax::Kubernetes
-                        && reference.default.is_none()
-                        && self.find(&reference.name).is_none()
-                    {
-                        out.push_str(tail.get(..=reference.len).unwrap_or_default());
-                    } else {
-                        return unknown;
-                    }
-                }
+                // The kubelet leaves a reference that it cannot resolve as it is, but what an operator adds to the
+                // pod is not in the input.
+                unknown @ Expanded::Unknown(_) => return unknown,
             }
             rest = body.get(reference.len..).unwrap_or_default();
         }
@@ -119,7 +128,7 @@ impl<'e> Variables<'e> {
         if reference.command {
             return Expanded::Unknown("computed in the start script".into());
         }
-        let mut candidates = self.list.iter().rev().filter(|e| e.name == reference.name);
+        let mut candidates = self.definitions(&reference.name);
         let found = if own == Some(reference.name.as_str()) {
             candidates.nth(1)
         } else {
@@ -255,7 +264,11 @@ mod tests {
             env("L", EnvValue::Shell("$M".into())),
             env("M", EnvValue::Shell("$L".into())),
         ];
-        Variables { list: &list }.expand(text, syntax, None, 0)
+        Variables {
+            list: &list,
+            locals: &[],
+        }
+        .expand(text, syntax, None, 0)
     }
 
     #[test]
@@ -289,9 +302,13 @@ mod tests {
             expand("${X:-mlx5_0:1}", Syntax::Shell),
             Expanded::Unknown(_)
         ));
-        assert_eq!(
+        assert!(matches!(
             expand("$(X)", Syntax::Kubernetes),
-            Expanded::Known("$(X)".into())
+            Expanded::Unknown(_)
+        ));
+        assert_eq!(
+            expand("$$(A)", Syntax::Kubernetes),
+            Expanded::Known("$(A)".into())
         );
         assert_eq!(expand("a$", Syntax::Shell), Expanded::Known("a$".into()));
     }

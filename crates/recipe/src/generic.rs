@@ -12,7 +12,7 @@ use crate::pods::{self, Scope};
 const MAX_DEPTH: u32 = 40;
 
 /// What a pod template costs at least, however short it is.
-const TEMPLATE_BYTES: u32 = 1024;
+pub(crate) const TEMPLATE_BYTES: u32 = 1024;
 
 /// Mapping keys that lead away from the pods that run.
 const NOT_PODS: [&str; 4] = [
@@ -243,7 +243,7 @@ fn mapping<'d>(
 }
 
 /// What reading a pod template costs: its text, and the text that aliases bring into its containers.
-fn cost(node: Node<'_>) -> u32 {
+pub(crate) fn cost(node: Node<'_>) -> u32 {
     let of = |n: Node<'_>| n.span().len().try_into().unwrap_or(u32::MAX);
     let aliased = |n: Node<'_>| {
         n.children()

@@ -16,6 +16,9 @@ pub(crate) const KEYS: [&str; 6] = [
     "ucx_devices",
 ];
 
+/// Stands for the place of a key that is one slip away from a known one.
+pub(crate) const MISSPELT: &str = "(misspelt)";
+
 /// Places of the known keys, each with its value, in the source between `span`.
 pub(crate) fn places(text: &Text<'_>, span: &Range<u32>) -> Vec<(&'static str, Place)> {
     let source = text
@@ -54,6 +57,26 @@ pub(crate) fn places(text: &Text<'_>, span: &Range<u32>) -> Vec<(&'static str, P
             let range = start.saturating_sub(1)..end;
             found.push((
                 key,
+                text.place(&range, std::slice::from_ref(&range), Around::Inside),
+            ));
+        }
+    }
+    for (at, _) in source.match_indices("\"kv") {
+        let key = source.get(at + 1..).unwrap_or_default();
+        let len = key
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(key.len());
+        let name = key.get(..len).unwrap_or_default();
+        let behind = key.get(len..).unwrap_or_default();
+        let is_key = behind
+            .trim_start_matches('\\')
+            .strip_prefix('"')
+            .is_some_and(|b| b.trim_start().starts_with(':'));
+        if is_key && settings::known_names::did_you_mean(name).is_some() {
+            let start = span.start + u32::try_from(at + 1).unwrap_or(0);
+            let range = start..start + u32::try_from(len).unwrap_or(0);
+            found.push((
+                MISSPELT,
                 text.place(&range, std::slice::from_ref(&range), Around::Inside),
             ));
         }

@@ -38,9 +38,10 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     let mut draft = draft;
     let mut hidden = draft.run.hidden.clone();
     scripts(&mut draft, config_maps, &mut hidden);
-    let variables_list = variables(&draft, config_maps, &mut hidden);
+    let (variables_list, locals) = variables(&draft, config_maps, &mut hidden);
     let variables = Variables {
         list: &variables_list,
+        locals: &locals,
     };
     let mut settings: Vec<Setting> = Vec::new();
     let mut overridden = Vec::new();
@@ -56,8 +57,10 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     let mut flags = draft.run.flags.clone();
     let from_file = config_files(&draft, &flags, &variables, config_maps, &mut hidden);
     flags.extend(from_file);
+    let mut unknown_names = unknown_names(&variables);
+    unknown_names.append(&mut draft.run.misspelt);
     for flag in &flags {
-        flag_settings(flag, &variables, &mut settings);
+        flag_settings(flag, &variables, &mut settings, &mut unknown_names);
     }
     if let Some(protocol) = mooncake_protocol(&draft, &variables, config_maps) {
         settings.push(protocol);
@@ -82,7 +85,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         image: draft.image,
         settings,
         overridden,
-        unknown_names: unknown_names(&variables),
+        unknown_names,
         resources: draft.resources,
         accelerators: draft.accelerators,
         accelerator: draft.accelerator,
@@ -159,6 +162,7 @@ fn scripts(draft: &mut Draft, config_maps: &[ConfigMapDraft], hidden: &mut Vec<(
                 draft.run.tool |= script.tool;
                 draft.run.mpirun |= script.mpirun;
                 draft.run.flags.extend(script.flags);
+                draft.run.misspelt.extend(script.misspelt);
                 draft.run.exports.extend(script.exports);
                 draft.run.assigned.extend(script.assigned);
                 hidden.extend(script.hidden);
@@ -199,12 +203,13 @@ fn mounted<'m>(
     map.entries.iter().find(|e| e.key == base)
 }
 
-/// All definitions of variables, lowest precedence first: ConfigMaps by `envFrom`, the env lists, the script.
+/// All definitions of variables, lowest precedence first: ConfigMaps by `envFrom`, the env lists, the script. Then
+/// those of the script that no process inherits.
 fn variables(
     draft: &Draft,
     config_maps: &[ConfigMapDraft],
     hidden: &mut Vec<(Hidden, String)>,
-) -> Vec<EnvDraft> {
+) -> (Vec<EnvDraft>, Vec<EnvDraft>) {
     let mut list = Vec::new();
     for from in &draft.env_from {
         let Some(name) = &from.config_map else {
@@ -248,16 +253,16 @@ fn variables(
         list.push(env);
     }
     let in_pod: Vec<String> = list.iter().map(|e| e.name.clone()).collect();
-    list.extend(
-        draft
-            .run
-            .assigned
-            .iter()
-            .filter(|e| in_pod.contains(&e.name))
-            .cloned(),
-    );
+    // What a script assigns to stays exported where the pod has the variable already.
+    let (inherited, locals): (Vec<EnvDraft>, Vec<EnvDraft>) = draft
+        .run
+        .assigned
+        .iter()
+        .cloned()
+        .partition(|e| in_pod.contains(&e.name));
+    list.extend(inherited);
     list.extend(draft.run.exports.iter().cloned());
-    list
+    (list, locals)
 }
 
 fn env_settings(
@@ -294,14 +299,9 @@ fn unknown_names(variables: &Variables<'_>) -> Vec<Located<String>> {
     let mut found: Vec<Located<String>> = Vec::new();
     for env in variables.list {
         let name = env.name.as_str();
-        let family = [
-            "UCX_", "NCCL_", "FI_", "NIXL_", "UXC_", "UCS_", "NCLL_", "NNCL_", "NXIL_",
-        ]
-        .iter()
-        .any(|p| name.starts_with(p));
-        if family
+        // What a name was meant to be is for the check to say; only names that it can say it of are kept.
+        if settings::known_names::did_you_mean(name).is_some()
             && !crate::allow::is_shown(name)
-            && settings::catalogue::lookup(name).is_none()
             && !found.iter().any(|f| f.value == name)
         {
             found.push(Located {
@@ -470,7 +470,12 @@ fn inline_config(json: &str, flag: &FlagDraft) -> Vec<FlagDraft> {
     found
 }
 
-fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec<Setting>) {
+fn flag_settings(
+    flag: &FlagDraft,
+    variables: &Variables<'_>,
+    settings: &mut Vec<Setting>,
+    unknown_names: &mut Vec<Located<String>>,
+) {
     let raw = flag.value.clone().unwrap_or_default();
     let syntax = if flag.expands {
         Syntax::Shell
@@ -495,7 +500,10 @@ fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec
         };
         match expanded {
             Expanded::Known(json) => match connector::settings(&json, places, place, form) {
-                Some(found) => settings.extend(found),
+                Some(found) => {
+                    settings.extend(found);
+                    unknown_names.extend(connector::misspelt(&json, places, place));
+                }
                 None => settings.push(Setting {
                     name: flag.name.clone(),
                     value: Value::Dynamic(

@@ -12,6 +12,7 @@ use crate::config_map;
 use crate::draft::{Draft, FileDraft};
 use crate::engine;
 use crate::env;
+use crate::generic;
 use crate::place::Text;
 use crate::pods::{self, Scope};
 use crate::resources;
@@ -68,7 +69,7 @@ fn walk<'d>(
     file: &mut FileDraft,
     depth: u32,
 ) {
-    if depth > MAX_DEPTH {
+    if depth > MAX_DEPTH || !file.spend(1) {
         return;
     }
     if node.is_sequence() {
@@ -83,7 +84,9 @@ fn walk<'d>(
     if node.get("containers").is_some_and(Node::is_sequence) {
         let mut scope = scope.clone();
         scope.replicas = count(node, "replicas").or(scope.replicas);
-        pods::read(text, node, &scope, &mut file.containers);
+        if file.spend(generic::cost(node).max(generic::TEMPLATE_BYTES)) {
+            pods::read(text, node, &scope, &mut file.containers);
+        }
         return;
     }
     let own = env_of(node);
@@ -138,6 +141,9 @@ fn container<'d>(
     outer: &[Node<'d>],
     file: &mut FileDraft,
 ) {
+    if !file.spend(generic::cost(node).max(generic::TEMPLATE_BYTES)) {
+        return;
+    }
     let typed = node.get("type");
     let named = node.get("name").filter(|n| n.is_scalar()).or(typed);
     let name = named

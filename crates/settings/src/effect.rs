@@ -241,6 +241,10 @@ fn special(name: &str, value: &str) -> Option<Effect> {
         } else {
             Effect::problem(ProblemKind::Slow, "EFA emulates put and get in software")
         }),
+        "MOONCAKE_PROTOCOL" if value.trim().eq_ignore_ascii_case("tcp") => Some(Effect::problem(
+            ProblemKind::Slow,
+            "Mooncake moves data over TCP",
+        )),
         "MC_FORCE_TCP" => Some(Effect::problem(
             ProblemKind::Slow,
             "Mooncake uses TCP: the variable forces it whatever its value, even 0",
@@ -574,7 +578,12 @@ fn by_kind(kind: Kind, value: &str, variable: Option<&Variable>, known: Option<K
     let written = || says(format!("`{value}`"));
     if ucx_scalar(kind) {
         // Several variables may be empty, and then another one counts; some take `key:value` lists.
-        if value.is_empty() {
+        // A switch of the catalogue with a default of its own is no such variable: empty is refused like any other word.
+        let switch = matches!(
+            kind,
+            Kind::Bool | Kind::Ternary | Kind::TernaryAuto | Kind::OnOffAuto
+        ) && variable.is_some_and(|v| !v.default.contains("empty"));
+        if value.is_empty() && !switch {
             return fallback(variable);
         }
         if value.contains(':') && matches!(kind, Kind::Memory | Kind::Bandwidth) {
@@ -950,6 +959,8 @@ mod tests {
             ProblemKind::Fatal
         );
         assert_eq!(problem("FI_EFA_IFACE", "").unwrap().0, ProblemKind::Fatal);
+        assert!(problem("UCX_IB_GPU_DIRECT_RDMA", "").is_some());
+        assert!(problem("UCX_RC_TIMEOUT", "").is_none());
         assert_eq!(
             problem("OFI_NCCL_DISABLE_DMABUF", "yes").unwrap().0,
             ProblemKind::Fatal

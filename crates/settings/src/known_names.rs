@@ -90,9 +90,15 @@ pub fn did_you_mean(name: &str) -> Option<&'static str> {
     if known(name).is_some() || catalogue::lookup(name).is_some() {
         return None;
     }
+    if name.starts_with("--") {
+        return nearest(&name.replace('_', "-"), &FLAGS, 2);
+    }
+    if name.starts_with("kv") && !name.contains(char::is_uppercase) {
+        return nearest(name, &KV_KEYS, 2);
+    }
     let upper = name.trim().to_ascii_uppercase();
     if !catalogue::is_transport_family(&upper) {
-        return None;
+        return outside_families(&upper);
     }
     let limit = limit(&upper)?;
     let prefix = family(&upper);
@@ -113,6 +119,55 @@ pub fn did_you_mean(name: &str) -> Option<&'static str> {
         })
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// Flags of engines that decide how KV cache moves. Engines refuse most unknown flags, at start.
+const FLAGS: [&str; 11] = [
+    "--disaggregation-ib-device",
+    "--disaggregation-mode",
+    "--disaggregation-strategy",
+    "--disaggregation-transfer-backend",
+    "--extra-engine-args",
+    "--extra-llm-api-options",
+    "--is-decode-worker",
+    "--is-prefill-worker",
+    "--kv-transfer-config",
+    "--override-engine-args",
+    "--server-role",
+];
+
+/// Keys of vLLM's KV transfer configuration. Most versions ignore a key that they do not know.
+const KV_KEYS: [&str; 4] = [
+    "kv_buffer_device",
+    "kv_connector",
+    "kv_connector_extra_config",
+    "kv_role",
+];
+
+fn nearest(name: &str, right: &[&'static str], limit: usize) -> Option<&'static str> {
+    if right.contains(&name) {
+        return None;
+    }
+    right
+        .iter()
+        .filter_map(|candidate| {
+            edit_distance(name, candidate, limit).map(|cost| (cost, *candidate))
+        })
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// A slip in the very part that tells the family: `UXC_TLS`, `UCXTLS`. One letter, and only names that decide the path.
+fn outside_families(upper: &str) -> Option<&'static str> {
+    if upper.len() < 6 {
+        return None;
+    }
+    catalogue::all()
+        .iter()
+        .filter(|v| v.is_read() && v.relevance == catalogue::Relevance::Critical)
+        .map(|v| v.name)
+        .filter(|n| catalogue::is_transport_family(n) && n.contains('_') && n.len() >= 7)
+        .find(|candidate| edit_distance(upper, candidate, 1).is_some())
 }
 
 /// How many letters may be wrong. Only of UCX and NCCL are all names known, so that elsewhere a name that is two letters
@@ -171,6 +226,17 @@ mod tests {
             ("NCCL_IB_DISABLED", Some("NCCL_IB_DISABLE")),
             ("ucx_tls", Some("UCX_TLS")),
             ("FI_PROVIDERS", Some("FI_PROVIDER")),
+            ("UXC_TLS", Some("UCX_TLS")),
+            ("UCXTLS", Some("UCX_TLS")),
+            ("UCX-TLS", Some("UCX_TLS")),
+            ("--kv_transfer_confg", Some("--kv-transfer-config")),
+            ("--disaggregation-mod", Some("--disaggregation-mode")),
+            ("kv_conector", Some("kv_connector")),
+            ("--disaggregation_mode", None),
+            ("--kv-events-config", None),
+            ("--api-key", None),
+            ("kv_port", None),
+            ("kv_rank", None),
             ("FI_EFA_DEV_LIST", Some("FI_EFA_IFACE")),
             (
                 "NIXL_SIDE_CHANNEL_HOST",

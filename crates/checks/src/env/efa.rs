@@ -84,6 +84,19 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             }
             continue;
         }
+        if let Some(setting) = other_provider(kv) {
+            let value = setting.value.literal().unwrap_or_default();
+            findings.push(
+                Finding::fail(
+                    NAME,
+                    &PROVIDER,
+                    format!("{role}: FI_PROVIDER={value} leaves EFA out: KV goes over TCP"),
+                )
+                .worker(worker)
+                .at(&setting.place, format!("{role}: no efa")),
+            );
+            continue;
+        }
         if let Some(setting) = gpudirect_off(kv) {
             let value = setting.value.literal().unwrap_or_default();
             findings.push(
@@ -97,19 +110,6 @@ fn run(view: &View<'_>, findings: &mut Findings) {
                 )
                 .worker(worker)
                 .at(&setting.place, format!("{role}: GPUDirect off")),
-            );
-            continue;
-        }
-        if let Some(setting) = other_provider(kv) {
-            let value = setting.value.literal().unwrap_or_default();
-            findings.push(
-                Finding::fail(
-                    NAME,
-                    &PROVIDER,
-                    format!("{role}: FI_PROVIDER={value} leaves EFA out: KV goes over TCP"),
-                )
-                .worker(worker)
-                .at(&setting.place, format!("{role}: no efa")),
             );
             continue;
         }

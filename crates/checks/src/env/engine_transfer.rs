@@ -4,7 +4,7 @@
 //! over TCP where its protocol says so. vLLM stages KV in host memory with `kv_buffer_device: cpu`, which is the
 //! right way on accelerators without GPUDirect and a slow one on NVIDIA GPUs.
 
-use model::{Accelerator, Engine};
+use model::{Accelerator, Engine, Setting, Worker};
 
 use crate::check::{Cause, Check};
 use crate::finding::{Finding, Findings};
@@ -56,7 +56,7 @@ const MOONCAKE_FILE: Cause = Cause {
 
 const BUFFER_CPU: Cause = Cause {
     id: "vllm-kv-buffer-cpu",
-    what: "kv_buffer_device is cpu on NVIDIA GPUs",
+    what: "kv_buffer_device is cpu on GPUs that a NIC can reach",
     why: "every KV block is copied to host memory first and sent from there",
     fix: "set kv_buffer_device to cuda, or leave it out",
     quiet_if: "XPU, TPU and other accelerators whose base path it is; a transport list that is judged for leaving only TCP",
@@ -191,18 +191,12 @@ fn mooncake(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
 
 fn buffer(kv: &WorkerView<'_>, findings: &mut Findings) {
     let worker = kv.worker;
-    let Some(setting) = worker
-        .setting("kv_buffer_device")
-        .filter(|s| s.value.literal() == Some("cpu"))
-    else {
+    let Some(setting) = host_buffer(worker) else {
         return;
     };
     let tcp_is_judged = kv.path.may_use_ucx() && kv.tls.as_ref().is_some_and(|t| !t.rdma);
     // Connectors that offload to memory have the same key.
-    if worker.accelerator != Some(Accelerator::Nvidia)
-        || kv.path.connector != Connector::Nixl
-        || tcp_is_judged
-    {
+    if kv.path.connector != Connector::Nixl || tcp_is_judged {
         return;
     }
     let role = worker.role.as_str();
@@ -215,6 +209,26 @@ fn buffer(kv: &WorkerView<'_>, findings: &mut Findings) {
         .worker(worker)
         .at(&setting.place, format!("{role}: host buffers")),
     );
+}
+
+/// `kv_buffer_device: cpu` on a worker with GPUs that a NIC can reach.
+fn host_buffer(worker: &Worker) -> Option<&Setting> {
+    let image = worker
+        .image
+        .as_ref()
+        .map(|i| i.value.to_ascii_lowercase())
+        .unwrap_or_default();
+    let on_gpu = match worker.accelerator {
+        Some(Accelerator::Nvidia | Accelerator::Amd) => true,
+        Some(_) => false,
+        // A claim hides the kind; the image may show it.
+        None => !["xpu", "tpu", "hpu", "gaudi", "cpu", "neuron", "ascend"]
+            .iter()
+            .any(|w| image.contains(w)),
+    };
+    worker
+        .setting("kv_buffer_device")
+        .filter(|s| on_gpu && s.value.literal() == Some("cpu"))
 }
 
 fn trtllm(kv: &WorkerView<'_>, findings: &mut Findings) {

@@ -265,7 +265,9 @@ fn connectors(view: &View<'_>, findings: &mut Findings) {
         format!("prefill uses {p}, decode uses {d}: no KV can move between them"),
     );
     for (kv, summary) in [(prefill, p), (decode, d)] {
+        // Where the connectors differ already, their backends are not the point.
         let place = backend_place(kv)
+            .filter(|_| same_connector)
             .or(kv.path.place.as_ref())
             .unwrap_or(&kv.worker.place);
         finding = finding.at(place, format!("{}: {summary}", kv.worker.role.as_str()));

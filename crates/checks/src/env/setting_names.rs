@@ -2,11 +2,18 @@
 //!
 //! UCX warns of a variable that nothing used; NCCL and libfabric say nothing. A misspelt name leaves the default
 //! in force while the recipe seems to set something. Names are compared with everything that UCX (1.10 to 1.23)
-//! and NCCL (2.18 to 2.30) read and with the catalogue; what is close to one of them is taken for a slip.
+//! and NCCL (2.18 to 2.30) read and with the catalogue; what is close to one of them is taken for a slip. The same
+//! goes for flags of engines, for keys of the KV configuration, and for extended resources, which are matched by
+//! exact name.
+
+use model::{Engine, Role};
+use settings::distance::edit_distance;
 
 use crate::check::{Cause, Check};
+use crate::fabric;
 use crate::finding::{Finding, Findings};
-use crate::view::View;
+use crate::kv_path::Backend;
+use crate::view::{View, WorkerView};
 
 const NAME: &str = "env/setting-names";
 
@@ -15,7 +22,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "transport variables are spelt as the libraries read them",
     source: include_str!("setting_names.rs"),
-    causes: &[TYPO],
+    causes: &[TYPO, RESOURCE_TYPO],
     notes: &[],
     run,
 };
@@ -25,29 +32,171 @@ const TYPO: Cause = Cause {
     what: "a variable that nothing reads, one slip away from one that matters",
     why: "it has no effect: the default stays in force",
     fix: "correct the name",
-    quiet_if: "the name is read by a known UCX or NCCL release, or is far from any of them",
+    quiet_if: "the name is read by a known UCX or NCCL release, or is far from any of them; the right name would not matter to KV here",
     source: "UCX parser.c:2493-2578 (unused environment variable); name lists by version",
 };
 
+const RESOURCE_TYPO: Cause = Cause {
+    id: "resource-name-typo",
+    what: "a resource one slip away from a well-known one, or from the one that the other role asks for",
+    why: "no device plugin offers it, so the pods stay Pending; or the two roles are on different fabrics",
+    fix: "ask for the resource that the nodes offer: kubectl get nodes -o yaml | grep -i -E 'rdma|ib|efa'",
+    quiet_if: "both roles ask for the same name, unless two letters of a well-known one changed places; names that differ in a number or in their last letter",
+    source: "Kubernetes schedules extended resources by exact name",
+};
+
 fn run(view: &View<'_>, findings: &mut Findings) {
+    untold(view, findings);
     for kv in &view.kv {
+        let role = kv.worker.role.as_str();
         for name in &kv.worker.unknown_names {
             let Some(right) = settings::known_names::did_you_mean(&name.value) else {
+                continue;
+            };
+            let detail = format!("nothing reads {}: did you mean {right}?", name.value);
+            if !matters(kv, right) {
+                findings.push(
+                    Finding::ok(NAME, detail)
+                        .note(format!("{right} has no effect on KV here"))
+                        .worker(kv.worker)
+                        .at(&name.place, role),
+                );
+                continue;
+            }
+            findings.push(
+                Finding::warn(NAME, &TYPO, detail)
+                    .fix(format!("rename it to {right}"))
+                    .worker(kv.worker)
+                    .at(&name.place, format!("{role}: {} has no effect", name.value)),
+            );
+        }
+        for resource in kv.worker.resources.iter().filter(|r| r.is_requested()) {
+            if let Some(right) = meant_resource(view, kv, &resource.name) {
+                findings.push(
+                    Finding::warn(
+                        NAME,
+                        &RESOURCE_TYPO,
+                        format!("{role} asks for {}: did you mean {right}?", resource.name),
+                    )
+                    .fix(format!(
+                        "ask for {right}, or for the same resource on both roles"
+                    ))
+                    .worker(kv.worker)
+                    .at(&resource.place, format!("{role}: not {right}")),
+                );
+            }
+        }
+    }
+}
+
+/// A slip in the very flag or key that makes a worker prefill or decode leaves it aggregated.
+fn untold(view: &View<'_>, findings: &mut Findings) {
+    for worker in view.deployment.role(Role::Aggregated) {
+        for name in &worker.unknown_names {
+            let Some(right) = settings::known_names::did_you_mean(&name.value)
+                .filter(|right| right.starts_with("--") || right.starts_with("kv_"))
+            else {
                 continue;
             };
             findings.push(
                 Finding::warn(
                     NAME,
                     &TYPO,
-                    format!("nothing reads {}: did you mean {right}?", name.value),
+                    format!("no engine reads {}: did you mean {right}?", name.value),
                 )
                 .fix(format!("rename it to {right}"))
-                .worker(kv.worker)
-                .at(
-                    &name.place,
-                    format!("{}: {} has no effect", kv.worker.role.as_str(), name.value),
-                ),
+                .worker(worker)
+                .at(&name.place, format!("{} has no effect", name.value)),
             );
         }
+    }
+}
+
+/// Whether the variable, flag or key can change how this worker's KV cache moves.
+fn matters(kv: &WorkerView<'_>, right: &str) -> bool {
+    let engine = kv.worker.engine;
+    match right.split('_').next().unwrap_or_default() {
+        "UCX" => kv.path.may_use_ucx(),
+        "FI" => kv.path.uses_libfabric(),
+        "MC" | "MOONCAKE" => kv.path.backend == Some(Backend::Mooncake),
+        "VLLM" => !matches!(engine, Engine::Sglang | Engine::Trtllm),
+        "SGLANG" => matches!(engine, Engine::Sglang | Engine::Unknown),
+        "TRTLLM" => matches!(engine, Engine::Trtllm | Engine::Unknown),
+        // Collective communication never counts for KV.
+        "NCCL" | "GLOO" | "NVSHMEM" | "OFI" | "OMPI" | "UCCL" | "TORCH" | "RCCL" | "TP" => false,
+        _ => true,
+    }
+}
+
+/// Resources that device plugins are known to offer, as documented by upstream recipes.
+const KNOWN_RESOURCES: [&str; 4] = [
+    "rdma/ib",
+    "rdma/roce",
+    "rdma/shared_ib",
+    "vpc.amazonaws.com/efa",
+];
+
+/// What a resource's name was meant to be. Sites choose names freely, so that only two letters that changed places,
+/// or a slip against what the other role asks for, count.
+fn meant_resource<'f>(view: &View<'f>, kv: &WorkerView<'f>, name: &str) -> Option<&'f str> {
+    if let Some(known) = KNOWN_RESOURCES.iter().find(|k| is_swap(k, name)) {
+        return Some(known);
+    }
+    if KNOWN_RESOURCES.contains(&name) {
+        return None;
+    }
+    view.kv
+        .iter()
+        .filter(|other| other.worker.role != kv.worker.role)
+        .flat_map(|other| &other.worker.resources)
+        .filter(|r| r.is_requested() && is_rdma_or_efa(&r.name))
+        .map(|r| r.name.as_str())
+        .find(|right| {
+            let own = |n: &str| kv.worker.resources.iter().any(|r| r.name == n);
+            !own(right) && !numbered_alike(right, name) && one_slip(name, right)
+        })
+}
+
+fn is_rdma_or_efa(name: &str) -> bool {
+    name == fabric::EFA || fabric::is_rdma_resource(name)
+}
+
+/// Names that differ in a number or in their last letter are siblings: `hca_a` and `hca_b`.
+fn numbered_alike(a: &str, b: &str) -> bool {
+    let stem = |n: &str| {
+        n.trim_end_matches(|c: char| c.is_ascii_digit())
+            .chars()
+            .rev()
+            .skip(1)
+            .collect::<String>()
+    };
+    a.len() == b.len() && stem(a) == stem(b)
+}
+
+fn one_slip(a: &str, b: &str) -> bool {
+    edit_distance(a, b, 1) == Some(1)
+}
+
+fn is_swap(a: &str, b: &str) -> bool {
+    let sorted = |n: &str| {
+        let mut bytes = n.as_bytes().to_vec();
+        bytes.sort_unstable();
+        bytes
+    };
+    a != b && sorted(a) == sorted(b) && one_slip(a, b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_swap, numbered_alike};
+
+    #[test]
+    fn resources_by_swapped_letters_only() {
+        assert!(is_swap("rdma/ib", "rdma/bi"));
+        assert!(!is_swap("rdma/ib", "rdma/ic"));
+        assert!(!is_swap("rdma/ib", "rdma/ib"));
+        assert!(numbered_alike("rdma/hca_a", "rdma/hca_b"));
+        assert!(numbered_alike("rdma-1", "rdma-2"));
+        assert!(!numbered_alike("rdma/shared_ib", "rdma/sharde_ib"));
     }
 }

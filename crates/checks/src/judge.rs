@@ -2,7 +2,8 @@
 
 use model::verdict::{DeploymentSummary, WorkerSummary, readiness_of};
 use model::{
-    Accepted, CheckResult, Coverage, Deployment, Facts, NextStep, Outcome, Readiness, Report, Role, Status,
+    Accepted, CheckResult, Coverage, Deployment, Facts, NextStep, Outcome, Readiness, Report, Role,
+    Status,
 };
 
 use crate::finding::Findings;
@@ -262,9 +263,9 @@ fn overall(
     let own = deployments.iter().map(|d| d.readiness).min();
     if readiness <= Readiness::Degraded
         && own.is_none_or(|own| own > Readiness::Degraded)
-        && let Some(result) = results
-            .iter()
-            .find(|r| r.subject.deployment.is_none() && matches!(r.status, Status::Fail | Status::Warn))
+        && let Some(result) = results.iter().find(|r| {
+            r.subject.deployment.is_none() && matches!(r.status, Status::Fail | Status::Warn)
+        })
     {
         text = format!("{text}; look first at: {}", result.detail);
     }

@@ -13,7 +13,11 @@ pub(crate) fn text(name: Option<&str>) -> Result<String, String> {
     if let Some((check, cause)) = checks::cause(name) {
         return Ok(of_cause(cause, Some(check)));
     }
-    if let Some(cause) = checks::PROBLEMS.iter().find(|p| p.id == name) {
+    if let Some(cause) = checks::PROBLEMS
+        .iter()
+        .chain(policy::CAUSES)
+        .find(|p| p.id == name)
+    {
         return Ok(of_cause(cause, None));
     }
     // `env/ucx-rndv-scheme` names a setting that no check of its own judges.
@@ -29,7 +33,8 @@ pub(crate) fn text(name: Option<&str>) -> Result<String, String> {
         .iter()
         .map(|c| c.name)
         .chain(CHECKS.iter().flat_map(|c| c.causes.iter().map(|c| c.id)))
-        .chain(checks::PROBLEMS.iter().map(|p| p.id));
+        .chain(checks::PROBLEMS.iter().map(|p| p.id))
+        .chain(policy::CAUSES.iter().map(|p| p.id));
     let close = settings::distance::closest(name, all);
     let hint = close
         .map(|c| format!("; did you mean {c}?"))
@@ -50,6 +55,13 @@ fn list() -> String {
     }
     let _infallible = writeln!(out, "\ninput\n    what could not be read, and why");
     for problem in checks::PROBLEMS {
+        let _infallible = writeln!(out, "      {}", problem.id);
+    }
+    let _infallible = writeln!(
+        out,
+        "\npolicy\n    suppressions and declarations that do not hold"
+    );
+    for problem in policy::CAUSES {
         let _infallible = writeln!(out, "      {}", problem.id);
     }
     out

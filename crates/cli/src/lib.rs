@@ -1,7 +1,9 @@
 //! The command line: reads inputs, runs the checks, writes reports, and says it all with one exit code.
 
 pub mod args;
+mod decisions;
 mod explain;
+mod fix;
 mod live;
 mod output;
 mod sources;
@@ -54,6 +56,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
         Command::Schema { of } => print(&match of {
             SchemaOf::Json => report::schema_report(),
             SchemaOf::Jsonl => report::schema_line(),
+            SchemaOf::Config => policy::schema_config(),
         }),
     }
 }
@@ -61,13 +64,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
 fn env(args: &EnvArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     Outputs::from_args(&args.output)?;
-    let facts = sources::read(&args.paths);
-    let scope = args
-        .paths
-        .iter()
-        .map(|p| p.to_string_lossy().into_owned())
-        .collect();
-    finish(&checks::judge_env(&facts, scope), &args.output)
+    decisions::env(args)
 }
 
 fn finish(report: &model::Report, output: &OutputArgs) -> Result<ExitCode, String> {

@@ -1,6 +1,7 @@
 //! Reads what `env` is given: files, directories, standard input. Whatever cannot be read becomes a problem of
 //! its own and never stops the others.
 
+use std::collections::HashMap;
 use std::fs::{self, File, FileType};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use model::{Facts, Input, InputProblem, Outcome};
+use policy::Suppression;
 use recipe::FileDraft;
 use walkdir::WalkDir;
 
@@ -19,7 +21,7 @@ const LARGE: u64 = 4 * 1024 * 1024;
 
 /// What became of one path.
 enum Read {
-    Draft(FileDraft),
+    Draft(FileDraft, Vec<Suppression>),
     Problem(Arc<str>, InputProblem),
 }
 
@@ -30,17 +32,49 @@ enum Work {
     Problem(Arc<str>, InputProblem),
 }
 
+/// How to read.
+pub(crate) struct Reading<'r> {
+    /// Whether a file of a directory is left out; one that is named is always read.
+    pub(crate) leave_out: &'r dyn Fn(&Path) -> LeaveOut,
+    /// Texts that stand for those of files, by their path as it is shown.
+    pub(crate) instead: &'r HashMap<String, String>,
+}
+
+/// What becomes of a file of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeaveOut {
+    /// It is read.
+    No,
+    /// It is left out, which the report says.
+    Counted,
+    /// It is a file of ours and no input.
+    Silently,
+}
+
+/// What was read.
+pub(crate) struct Sources {
+    pub(crate) facts: Facts,
+    pub(crate) suppressions: Vec<Suppression>,
+    /// Files that were left out.
+    pub(crate) excluded: usize,
+}
+
 /// Reads all paths into facts, in the order given; directories in the order of their names.
-pub(crate) fn read(paths: &[PathBuf]) -> Facts {
+pub(crate) fn read(paths: &[PathBuf], reading: &Reading<'_>) -> Sources {
     let mut work = Vec::new();
+    let mut excluded = 0;
     for path in paths {
-        plan(path, &mut work);
+        plan(path, reading, &mut work, &mut excluded);
     }
     let mut drafts = Vec::new();
     let mut problems = Vec::new();
-    for read in read_all(&work) {
+    let mut suppressions = Vec::new();
+    for read in read_all(&work, reading.instead) {
         match read {
-            Read::Draft(draft) => drafts.push(draft),
+            Read::Draft(draft, found) => {
+                drafts.push(draft);
+                suppressions.extend(found);
+            }
             Read::Problem(path, problem) => problems.push(Input {
                 path,
                 documents: 0,
@@ -50,7 +84,11 @@ pub(crate) fn read(paths: &[PathBuf]) -> Facts {
     }
     let mut facts = recipe::assemble(drafts);
     facts.inputs.extend(problems);
-    facts
+    Sources {
+        facts,
+        suppressions,
+        excluded,
+    }
 }
 
 fn shown(path: &Path) -> Arc<str> {
@@ -73,13 +111,13 @@ fn problem(
 }
 
 /// Decides what there is to read under a path.
-fn plan(path: &Path, work: &mut Vec<Work>) {
+fn plan(path: &Path, reading: &Reading<'_>, work: &mut Vec<Work>, excluded: &mut usize) {
     if path == Path::new("-") {
         work.push(Work::Stdin);
         return;
     }
     match fs::metadata(path) {
-        Ok(meta) if meta.is_dir() => directory(path, work),
+        Ok(meta) if meta.is_dir() => directory(path, reading, work, excluded),
         Ok(meta) if meta.is_file() || is_open_pipe(path) => work.push(Work::File(path.to_owned())),
         Ok(meta) => work.push(Work::Problem(shown(path), not_a_file(meta.file_type()))),
         Err(error) => work.push(Work::Problem(shown(path), unreachable_path(path, &error))),
@@ -164,7 +202,7 @@ fn reason(error: &io::Error) -> String {
         .to_ascii_lowercase()
 }
 
-fn directory(root: &Path, work: &mut Vec<Work>) {
+fn directory(root: &Path, reading: &Reading<'_>, work: &mut Vec<Work>, excluded: &mut usize) {
     let mut found = false;
     let walk = WalkDir::new(root)
         .follow_links(true)
@@ -177,6 +215,14 @@ fn directory(root: &Path, work: &mut Vec<Work>) {
             Ok(entry) if !is_manifest_name(entry.path()) => {}
             Ok(entry) if entry.file_type().is_file() => {
                 found = true;
+                match (reading.leave_out)(entry.path()) {
+                    LeaveOut::No => {}
+                    LeaveOut::Counted => {
+                        *excluded += 1;
+                        continue;
+                    }
+                    LeaveOut::Silently => continue,
+                }
                 work.push(Work::File(entry.into_path()));
             }
             Ok(entry) => {
@@ -246,12 +292,12 @@ fn is_manifest_name(path: &Path) -> bool {
 }
 
 /// Reads everything, on all cores where there is more than one file.
-fn read_all(work: &[Work]) -> Vec<Read> {
+fn read_all(work: &[Work], instead: &HashMap<String, String>) -> Vec<Read> {
     let threads = std::thread::available_parallelism()
         .map_or(1, usize::from)
         .min(work.len());
     if threads < 2 {
-        return work.iter().map(|w| one(w, None)).collect();
+        return work.iter().map(|w| one(w, None, instead)).collect();
     }
     let next = AtomicUsize::new(0);
     let large = Mutex::new(());
@@ -263,7 +309,7 @@ fn read_all(work: &[Work]) -> Vec<Read> {
                 let Some(item) = work.get(index) else {
                     return mine;
                 };
-                mine.push((index, one(item, Some(&large))));
+                mine.push((index, one(item, Some(&large), instead)));
             }
         };
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
@@ -279,12 +325,15 @@ fn read_all(work: &[Work]) -> Vec<Read> {
     done.into_iter().map(|(_, read)| read).collect()
 }
 
-fn one(work: &Work, large: Option<&Mutex<()>>) -> Read {
+fn one(work: &Work, large: Option<&Mutex<()>>, instead: &HashMap<String, String>) -> Read {
     match work {
         Work::Problem(path, problem) => Read::Problem(Arc::clone(path), problem.clone()),
         Work::Stdin => text("-".into(), bytes(&mut io::stdin().lock(), 0)),
         Work::File(path) => {
             let name = shown(path);
+            if let Some(text) = instead.get(&*name) {
+                return draft(&name, text);
+            }
             let file = match File::open(path) {
                 Ok(file) => file,
                 Err(error) => return Read::Problem(name, unreachable_path(path, &error)),
@@ -327,6 +376,10 @@ fn bytes(source: &mut dyn io::Read, size: u64) -> Result<Vec<u8>, InputProblem> 
     }
 }
 
+fn draft(path: &Arc<str>, text: &str) -> Read {
+    Read::Draft(recipe::read(path, text), policy::scan(path, text))
+}
+
 fn text(path: Arc<str>, bytes: Result<Vec<u8>, InputProblem>) -> Read {
     let bytes = match bytes {
         Ok(bytes) => bytes,
@@ -353,7 +406,7 @@ fn text(path: Arc<str>, bytes: Result<Vec<u8>, InputProblem>) -> Read {
         );
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Read::Draft(recipe::read(&path, &text)),
+        Ok(text) => draft(&path, &text),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             Read::Problem(

@@ -30,9 +30,7 @@ pub struct Coverage {
 }
 
 /// Findings that count as ok because somebody decided so, by how they did. Each result tells why in its note.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Accepted {
     /// By a comment in the input.
     pub suppressed: u32,
@@ -50,8 +48,7 @@ impl Accepted {
             .saturating_add(self.allowed)
     }
 
-    /// Nothing was accepted. (By reference, as serde asks.)
-    #[expect(clippy::trivially_copy_pass_by_ref)]
+    /// Nothing was accepted.
     pub fn is_none(&self) -> bool {
         self.total() == 0
     }

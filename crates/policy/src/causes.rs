@@ -2,9 +2,6 @@
 
 use checks::{CHECKS, Cause, FABRIC_NOT_AS_EXPECTED};
 
-/// What `explain policy` says.
-pub const DOC: &str = "What was decided about findings: suppressions in recipes, the baseline, and levels in check-interconnect.toml.";
-
 /// Causes of results about decisions.
 pub const CAUSES: &[Cause] = &[
     Cause {

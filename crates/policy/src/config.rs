@@ -117,18 +117,11 @@ impl std::error::Error for ConfigError {}
 
 impl ConfigError {
     fn at(text: &str, span: Option<Range<usize>>, message: impl Into<String>) -> Self {
-        let before = text
-            .get(..span.map_or(0, |s| s.start))
-            .unwrap_or_default();
+        let before = text.get(..span.map_or(0, |s| s.start)).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Self {
             line: before.matches('\n').count() + 1,
-            column: before
-                .get(line_start..)
-                .unwrap_or_default()
-                .chars()
-                .count()
-                + 1,
+            column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
             message: message.into(),
         }
     }
@@ -256,10 +249,7 @@ fn first_line(message: &str) -> String {
 
 /// The JSON Schema of the configuration file.
 pub fn schema_config() -> String {
-    let mut text = format!(
-        "{:#}",
-        sorted(schemars::schema_for!(ConfigFile).to_value())
-    );
+    let mut text = format!("{:#}", sorted(schemars::schema_for!(ConfigFile).to_value()));
     text.push('\n');
     text
 }
@@ -298,7 +288,10 @@ mod tests {
             rule("env/ucx-tls", Some("ucx-tls-tcp-only")),
             Some(Level::Warn)
         );
-        assert_eq!(rule("env/ucx-tls", Some("ucx-tls-empty")), Some(Level::Fail));
+        assert_eq!(
+            rule("env/ucx-tls", Some("ucx-tls-empty")),
+            Some(Level::Fail)
+        );
         assert_eq!(rule("env/mnnvl", None), None);
         for (path, left_out) in [
             ("charts/a/templates/x.yaml", true),
@@ -315,17 +308,57 @@ mod tests {
     #[test]
     fn errors_say_where_and_what() {
         for (text, place, words) in [
-            ("\n[lvels]\n", "2:2: ", "expected one of `levels`, `exclude`, `fabric`"),
-            ("[levels]\n\"ucx-tls-tcp-onyl\" = { level = \"warn\", reason = \"x\" }\n", "2:1: ", "did you mean ucx-tls-tcp-only?"),
-            ("[levels]\n\"ucx-tls-empty\" = { level = \"ignore\", reason = \"x\" }\n", "2:29: ", "unknown variant `ignore`, expected one of `allow`, `warn`, `fail`"),
-            ("[levels]\n\"ucx-tls-empty\" = { level = \"warn\" }\n", "2:19: ", "missing field `reason`"),
-            ("[levels]\n\"ucx-tls-empty\" = { level = \"warn\", reason = \" \" }\n", "2:46: ", "is empty"),
-            ("[levels]\n\"input-broken-yaml\" = { level = \"allow\", reason = \"x\" }\n", "2:1: ", "cannot be accepted away"),
-            ("[levels]\n\"ucx-tls-empty\" = { level = \"warn\", reason = \"x\", until = 3 }\n", "2:51: ", "unknown field `until`"),
-            ("exclude = 3\n", "1:11: ", "integer `3`, expected a sequence"),
+            (
+                "\n[lvels]\n",
+                "2:2: ",
+                "expected one of `levels`, `exclude`, `fabric`",
+            ),
+            (
+                "[levels]\n\"ucx-tls-tcp-onyl\" = { level = \"warn\", reason = \"x\" }\n",
+                "2:1: ",
+                "did you mean ucx-tls-tcp-only?",
+            ),
+            (
+                "[levels]\n\"ucx-tls-empty\" = { level = \"ignore\", reason = \"x\" }\n",
+                "2:29: ",
+                "unknown variant `ignore`, expected one of `allow`, `warn`, `fail`",
+            ),
+            (
+                "[levels]\n\"ucx-tls-empty\" = { level = \"warn\" }\n",
+                "2:19: ",
+                "missing field `reason`",
+            ),
+            (
+                "[levels]\n\"ucx-tls-empty\" = { level = \"warn\", reason = \" \" }\n",
+                "2:46: ",
+                "is empty",
+            ),
+            (
+                "[levels]\n\"input-broken-yaml\" = { level = \"allow\", reason = \"x\" }\n",
+                "2:1: ",
+                "cannot be accepted away",
+            ),
+            (
+                "[levels]\n\"ucx-tls-empty\" = { level = \"warn\", reason = \"x\", until = 3 }\n",
+                "2:51: ",
+                "unknown field `until`",
+            ),
+            (
+                "exclude = 3\n",
+                "1:11: ",
+                "integer `3`, expected a sequence",
+            ),
             ("exclude = [\"a[\"]\n", "1:12: ", "not a path pattern"),
-            ("[fabric]\nexpected = \"ethernet\"\n", "2:12: ", "expected one of `infiniband`, `roce`, `efa`, `mnnvl`, `tcp`"),
-            ("[fabric]\nprovider = \"aws\"\n", "2:1: ", "unknown field `provider`"),
+            (
+                "[fabric]\nexpected = \"ethernet\"\n",
+                "2:12: ",
+                "expected one of `infiniband`, `roce`, `efa`, `mnnvl`, `tcp`",
+            ),
+            (
+                "[fabric]\nprovider = \"aws\"\n",
+                "2:1: ",
+                "unknown field `provider`",
+            ),
             ("levels = {\n", "", "expected"),
         ] {
             let error = error(text);
@@ -341,9 +374,18 @@ mod tests {
         let validator = jsonschema::validator_for(&schema).unwrap();
         for (value, good) in [
             (serde_json::json!({}), true),
-            (serde_json::json!({"exclude": ["a"], "fabric": {"expected": "tcp"}, "levels": {"env/ucx-tls": {"level": "warn", "reason": "x"}}}), true),
-            (serde_json::json!({"levels": {"env/ucx-tls": {"level": "warn"}}}), false),
-            (serde_json::json!({"levels": {"env/ucx-tls": {"level": "warn", "reason": ""}}}), false),
+            (
+                serde_json::json!({"exclude": ["a"], "fabric": {"expected": "tcp"}, "levels": {"env/ucx-tls": {"level": "warn", "reason": "x"}}}),
+                true,
+            ),
+            (
+                serde_json::json!({"levels": {"env/ucx-tls": {"level": "warn"}}}),
+                false,
+            ),
+            (
+                serde_json::json!({"levels": {"env/ucx-tls": {"level": "warn", "reason": ""}}}),
+                false,
+            ),
             (serde_json::json!({"lvels": {}}), false),
         ] {
             assert_eq!(validator.is_valid(&value), good, "{value}");

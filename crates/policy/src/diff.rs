@@ -103,7 +103,11 @@ mod tests {
     #[test]
     fn only_changed_lines() {
         assert_eq!(
-            shown("key: s3cret\n  - name: UCX_TSL\r\nmore: s3cret\r\n", "UCX_TSL", "UCX_TLS"),
+            shown(
+                "key: s3cret\n  - name: UCX_TSL\r\nmore: s3cret\r\n",
+                "UCX_TSL",
+                "UCX_TLS"
+            ),
             "--- f.yaml\n+++ f.yaml\n@@ -2 +2 @@\n-  - name: UCX_TSL\n+  - name: UCX_TLS\n"
         );
         assert_eq!(

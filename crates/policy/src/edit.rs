@@ -76,7 +76,11 @@ pub fn edits(text: &str, fix: &Fix) -> Result<Vec<Edit>, Refusal> {
     // An anchored node is met by every way that leads to it.
     found.sort();
     found.dedup();
-    if found.is_empty() {
+    let one_line = |e: &Edit| {
+        text.get(e.range.0..e.range.1)
+            .is_some_and(|old| !old.contains(['\n', '\r']))
+    };
+    if found.is_empty() || !found.iter().all(one_line) {
         return Err(Refusal::NotThere);
     }
     if found.iter().any(|e| !is_plain(&e.replacement)) {
@@ -90,9 +94,8 @@ pub fn edits(text: &str, fix: &Fix) -> Result<Vec<Edit>, Refusal> {
 fn is_plain(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| {
-            c.is_ascii_alphanumeric() || matches!(c, '_' | ',' | '.' | '/')
-                // `: ` and a last `:` would make a key.
-                || c == ':'
+            // A colon makes a key only before white space or at the end.
+            c.is_ascii_alphanumeric() || matches!(c, '_' | ',' | '.' | '/' | ':')
         })
         && !text.ends_with(':')
 }

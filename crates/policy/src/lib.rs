@@ -15,7 +15,7 @@ mod suppress;
 
 pub use apply::{Decisions, Rules};
 pub use baseline::{Baseline, BaselineError, SCHEMA_NAME as BASELINE_SCHEMA};
-pub use causes::{CAUSES, DOC};
+pub use causes::CAUSES;
 pub use config::{Config, ConfigError, FILE_NAMES, Level, schema_config};
 pub use diff::diff;
 pub use edit::{Edit, Refusal, apply as apply_edits, edits};

@@ -298,7 +298,10 @@ impl Suppressions {
                     if reason.is_empty() {
                         say(
                             "suppression-without-reason",
-                            format!("ignore[{}] gives no reason, so it does not count", listed.join(", ")),
+                            format!(
+                                "ignore[{}] gives no reason, so it does not count",
+                                listed.join(", ")
+                            ),
                             "a reason is missing",
                         );
                     }

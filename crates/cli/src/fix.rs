@@ -56,7 +56,7 @@ impl Plan {
             // A fix belongs to a finding that is there and that nobody wants to keep.
             let found = before.iter().any(|r| is_at(r, &fix));
             let key = (file.clone(), line, fix.place.column, describe(&fix.change));
-            if found && !decisions.is_suppressed(file, line) && seen.insert(key) {
+            if found && !decisions.is_suppressed(fix.cause, file, line) && seen.insert(key) {
                 by_file.entry(file.to_string()).or_default().push(fix);
             }
         }
@@ -65,10 +65,14 @@ impl Plan {
             refused: Vec::new(),
         };
         for (path, fixes) in by_file {
-            let Ok(old) = fs::read_to_string(&path) else {
-                continue;
-            };
-            plan.file(path, old, fixes);
+            match fs::read_to_string(&path) {
+                Ok(old) => plan.file(path, old, fixes),
+                Err(error) => plan.refused.extend(
+                    fixes
+                        .iter()
+                        .map(|fix| (told(fix), format!("the file cannot be read again: {error}"))),
+                ),
+            }
         }
         plan.verify(&before, read);
         plan

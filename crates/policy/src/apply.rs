@@ -45,8 +45,8 @@ pub struct Decisions<'r> {
     levels_used: Vec<bool>,
     /// What counts, as entries for a new baseline.
     found: Baseline,
-    /// File and line of what is suppressed: nobody wants that fixed.
-    suppressed: HashSet<(String, u32)>,
+    /// Cause, file and line of what is suppressed: nobody wants that fixed.
+    suppressed: HashSet<(Option<&'static str>, String, u32)>,
 }
 
 impl<'r> Decisions<'r> {
@@ -68,9 +68,10 @@ impl<'r> Decisions<'r> {
         self.found
     }
 
-    /// Whether a finding on this line is suppressed.
-    pub fn is_suppressed(&self, file: &str, line: u32) -> bool {
-        self.suppressed.contains(&(file.to_owned(), line))
+    /// Whether a finding of this cause on this line is suppressed.
+    pub fn is_suppressed(&self, cause: &'static str, file: &str, line: u32) -> bool {
+        self.suppressed
+            .contains(&(Some(cause), file.to_owned(), line))
     }
 
     fn decide(&mut self, result: &mut CheckResult, accepted: &mut Accepted) {
@@ -93,8 +94,11 @@ impl<'r> Decisions<'r> {
         let level = level.and_then(|l| self.rules.config.levels.get(l));
         if let Some(reason) = reason {
             for source in result.sources.iter().filter(|s| s.primary) {
-                self.suppressed
-                    .insert((source.place.file.to_string(), source.place.line));
+                self.suppressed.insert((
+                    result.cause,
+                    source.place.file.to_string(),
+                    source.place.line,
+                ));
             }
             result::accept(result, &format!("suppressed: {reason}"));
             accepted.suppressed += 1;

@@ -33,12 +33,15 @@ pub fn diff(path: &str, text: &str, edits: &[Edit]) -> String {
             .get(edit.range.1..range.end as usize)
             .unwrap_or_default();
         let before = if is_structure(before) { before } else { BLANK };
-        let after = if after.trim().trim_matches(['"', '\'', ';']).is_empty() {
-            after.trim_end_matches('\r')
+        // A closing quote may be seen.
+        let rest = after.trim_start_matches(['"', '\'']);
+        let quote = after.strip_suffix(rest).unwrap_or_default();
+        let after = if rest.trim().is_empty() {
+            quote.to_owned()
         } else {
-            BLANK
+            format!("{quote}{BLANK}")
         };
-        let blanked = if before == BLANK || after == BLANK {
+        let blanked = if before == BLANK || after.ends_with(BLANK) {
             "  (the rest of the line is not shown)"
         } else {
             ""
@@ -48,10 +51,10 @@ pub fn diff(path: &str, text: &str, edits: &[Edit]) -> String {
             "@@ -{number} +{number} @@{blanked}\n-{}{}{}\n+{}{}{}\n",
             clean(before),
             clean(old),
-            clean(after),
+            clean(&after),
             clean(before),
             clean(&edit.replacement),
-            clean(after)
+            clean(&after)
         );
     }
     out

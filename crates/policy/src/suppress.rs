@@ -312,7 +312,7 @@ impl Suppressions {
                                 causes::unknown(name, causes::suppressible()),
                                 "suppresses nothing",
                             );
-                        } else if !used {
+                        } else if !used && !reason.is_empty() {
                             say(
                                 "unused-suppression",
                                 format!("no finding {name} on this line or the line below"),

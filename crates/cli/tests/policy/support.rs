@@ -1,5 +1,6 @@
 //! A directory of its own, a clean environment, and recipes to put into it.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -128,7 +129,8 @@ pub(crate) fn recipe_on(fabric: &str, prefill: &str, decode: &str) -> String {
         ("Prefill", "prefill", prefill),
         ("Decode", "decode", decode),
     ] {
-        out.push_str(&format!(
+        let _infallible = write!(
+            out,
             r#"    {service}:
       componentType: worker
       subComponentType: {role}
@@ -146,7 +148,7 @@ pub(crate) fn recipe_on(fabric: &str, prefill: &str, decode: &str) -> String {
             - name: HF_TOKEN
               value: {SECRET}
 {env}"#
-        ));
+        );
     }
     out
 }

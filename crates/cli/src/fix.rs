@@ -22,8 +22,45 @@ struct FileFix {
     path: String,
     old: String,
     new: String,
-    edits: Vec<Edit>,
-    fixes: Vec<Fix>,
+    fixes: Vec<Made>,
+}
+
+/// A fix and its bytes.
+type Made = (Fix, Vec<Edit>);
+
+impl FileFix {
+    /// `None` where nothing would change.
+    fn of(path: String, old: String, fixes: Vec<Made>) -> Option<Self> {
+        let new = policy::apply_edits(&old, &edits(&fixes))?;
+        (new != old).then_some(Self {
+            path,
+            old,
+            new,
+            fixes,
+        })
+    }
+
+    /// Fixes that say the same belong together: both roles' lists are put right, or none.
+    fn groups(&self) -> Vec<Vec<Made>> {
+        let mut groups: Vec<Vec<Made>> = Vec::new();
+        for made in &self.fixes {
+            let alike = groups
+                .iter_mut()
+                .find(|g| g.first().is_some_and(|(f, _)| f.change == made.0.change));
+            match alike {
+                Some(group) => group.push(made.clone()),
+                None => groups.push(vec![made.clone()]),
+            }
+        }
+        groups
+    }
+}
+
+fn edits(fixes: &[Made]) -> Vec<Edit> {
+    fixes
+        .iter()
+        .flat_map(|(_, edits)| edits.iter().cloned())
+        .collect()
 }
 
 /// All changes, and what is not changed with the reason.
@@ -79,56 +116,75 @@ impl Plan {
     }
 
     fn file(&mut self, path: String, old: String, fixes: Vec<Fix>) {
-        let mut edits = Vec::new();
         let mut made = Vec::new();
         for fix in fixes {
             match policy::edits(&old, &fix) {
-                Ok(of_fix) => {
-                    edits.extend(of_fix);
-                    made.push(fix);
-                }
+                Ok(edits) => made.push((fix, edits)),
                 Err(why) => self.refused.push((told(&fix), why.as_str().to_owned())),
             }
         }
-        match policy::apply_edits(&old, &edits) {
-            Some(new) if new != old => self.files.push(FileFix {
-                path,
-                old,
-                new,
-                edits,
-                fixes: made,
-            }),
-            _ => {}
-        }
+        self.files.extend(FileFix::of(path, old, made));
     }
 
-    /// Judges with all changes, and where that is not clean with each file's alone, and keeps those that are.
+    /// Judges with all changes. Of a file that this is not clean for, the changes that are clean alone stay; the
+    /// rest is judged again, until nothing is wrong.
     fn verify(
         &mut self,
         before: &[CheckResult],
         read: &dyn Fn(&HashMap<String, String>) -> Sources,
     ) {
-        if self.files.is_empty() {
-            return;
-        }
-        let all = self
-            .files
-            .iter()
-            .map(|f| (f.path.clone(), f.new.clone()))
-            .collect();
-        if wrong(&self.files.iter().collect::<Vec<_>>(), before, &read(&all)).is_none() {
-            return;
-        }
-        for file in std::mem::take(&mut self.files) {
-            let one = HashMap::from([(file.path.clone(), file.new.clone())]);
-            match wrong(&[&file], before, &read(&one)) {
-                None => self.files.push(file),
-                Some(why) => {
-                    for fix in &file.fixes {
-                        self.refused.push((told(fix), why.clone()));
+        let judge = |files: &[&FileFix]| {
+            let instead = files
+                .iter()
+                .map(|f| (f.path.clone(), f.new.clone()))
+                .collect();
+            problems(files, before, &read(&instead))
+        };
+        let mut reduced = HashSet::new();
+        while !self.files.is_empty() {
+            let found = judge(&self.files.iter().collect::<Vec<_>>());
+            if found.is_empty() {
+                return;
+            }
+            let mut left = Vec::new();
+            let mut changed = false;
+            for file in std::mem::take(&mut self.files) {
+                let Some((_, why)) = found.iter().find(|(path, _)| *path == file.path) else {
+                    left.push(file);
+                    continue;
+                };
+                changed = true;
+                let groups = file.groups();
+                if groups.len() < 2 || !reduced.insert(file.path.clone()) {
+                    self.refused
+                        .extend(file.fixes.iter().map(|(fix, _)| (told(fix), why.clone())));
+                    continue;
+                }
+                let mut good = Vec::new();
+                for group in groups {
+                    let alone = FileFix::of(file.path.clone(), file.old.clone(), group.clone());
+                    let wrong = alone.and_then(|a| judge(&[&a]).into_iter().next());
+                    match wrong {
+                        None => good.extend(group),
+                        Some((_, why)) => self
+                            .refused
+                            .extend(group.iter().map(|(fix, _)| (told(fix), why.clone()))),
                     }
                 }
+                left.extend(FileFix::of(file.path, file.old, good));
             }
+            if !changed {
+                // What came up cannot be told to come from one of the files.
+                for file in std::mem::take(&mut left) {
+                    let why = found.first().map(|(_, why)| why.clone());
+                    self.refused.extend(
+                        file.fixes
+                            .iter()
+                            .map(|(fix, _)| (told(fix), why.clone().unwrap_or_default())),
+                    );
+                }
+            }
+            self.files = left;
         }
     }
 
@@ -140,7 +196,11 @@ impl Plan {
     pub(crate) fn diff(&self) -> String {
         let mut out = String::new();
         for file in &self.files {
-            let _infallible = write!(out, "{}", policy::diff(&file.path, &file.old, &file.edits));
+            let _infallible = write!(
+                out,
+                "{}",
+                policy::diff(&file.path, &file.old, &edits(&file.fixes))
+            );
         }
         out
     }
@@ -158,7 +218,7 @@ impl Plan {
         let mut notes = Vec::new();
         for file in &self.files {
             let written = replace(Path::new(&file.path), &file.old, &file.new);
-            for fix in &file.fixes {
+            for (fix, _) in &file.fixes {
                 notes.push(match &written {
                     Ok(()) => noted(
                         &file.path,
@@ -190,30 +250,50 @@ fn is_at(result: &CheckResult, fix: &Fix) -> bool {
             .any(|s| s.primary && s.place.file == fix.place.file && s.place.line == fix.place.line)
 }
 
-/// Why changes are not to be made, if so.
-fn wrong(files: &[&FileFix], before: &[CheckResult], sources: &Sources) -> Option<String> {
+/// Why changes are not to be made, with the file that each reason is about.
+fn problems(
+    files: &[&FileFix],
+    before: &[CheckResult],
+    sources: &Sources,
+) -> Vec<(String, String)> {
     let after = checks::judge_env(&sources.facts, Vec::new()).results;
-    let unread = |results: &[CheckResult]| results.iter().filter(|r| r.required).count();
-    if unread(&after) > unread(before) {
-        return Some("the file could not be read any more".to_owned());
-    }
-    let still = files
-        .iter()
-        .flat_map(|f| &f.fixes)
-        .any(|fix| after.iter().any(|r| is_at(r, fix)));
-    if still {
-        return Some("the finding would still be there".to_owned());
+    let mut found = Vec::new();
+    let unread = |results: &[CheckResult], path: &str| {
+        results
+            .iter()
+            .filter(|r| r.required && r.subject.file.as_deref() == Some(path))
+            .count()
+    };
+    for file in files {
+        if unread(&after, &file.path) > unread(before, &file.path) {
+            found.push((
+                file.path.clone(),
+                "the file could not be read any more".to_owned(),
+            ));
+        }
+        for (fix, _) in &file.fixes {
+            if after.iter().any(|r| is_at(r, fix)) {
+                found.push((
+                    file.path.clone(),
+                    "the finding would still be there".to_owned(),
+                ));
+            }
+        }
     }
     let known = worst(before);
-    worst(&after)
-        .into_iter()
-        .find(|(key, status)| known.get(key).is_none_or(|old| old < status))
-        .map(|((name, cause, ..), _)| {
-            format!(
-                "it would bring up {}, so decide by hand",
-                cause.unwrap_or(&name)
-            )
-        })
+    for (key, status) in worst(&after) {
+        if known.get(&key).is_none_or(|old| *old < status) {
+            let (name, cause, _, _, file) = key;
+            found.push((
+                file.unwrap_or_default(),
+                format!(
+                    "it would bring up {}, so decide by hand",
+                    cause.unwrap_or(&name)
+                ),
+            ));
+        }
+    }
+    found
 }
 
 /// Findings with how bad they are.

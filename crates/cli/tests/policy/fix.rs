@@ -209,6 +209,25 @@ fn one_bad_file_does_not_stop_the_others() {
 }
 
 #[test]
+fn one_bad_fix_does_not_stop_the_others_of_its_file() {
+    let place = Place::new();
+    let env = |name: &str| {
+        format!(
+            "{}{}",
+            entry("UCX_TSL", "tcp,cuda_copy"),
+            entry(name, "inf")
+        )
+    };
+    place.put("a.yaml", &recipe(&good(), &env("UCX_RNDV_TRESH")));
+    let ran = place.run(&["env", "a.yaml", "--fix", "-o", "short"]);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert_eq!(
+        place.get("a.yaml"),
+        recipe(&good(), &env("UCX_RNDV_THRESH"))
+    );
+}
+
+#[test]
 fn suppressed_findings_are_not_fixed() {
     let place = Place::new();
     let text = recipe(

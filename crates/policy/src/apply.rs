@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use checks::{Expected, OfPolicy, Policy, expected_fabric};
-use model::{Accepted, CheckResult, Deployment, Facts, Outcome, Status};
+use model::{Accepted, CheckResult, Deployment, Facts, Outcome, Place, Status};
 
 use crate::baseline::{Baseline, Entry};
 use crate::config::{Config, Level};
@@ -74,14 +74,27 @@ impl<'r> Decisions<'r> {
             .contains(&(Some(cause), file.to_owned(), line))
     }
 
-    fn decide(&mut self, result: &mut CheckResult, accepted: &mut Accepted) {
+    fn decide(
+        &mut self,
+        result: &mut CheckResult,
+        deployment: Option<&Deployment>,
+        accepted: &mut Accepted,
+    ) {
         if !result::is_finding(result) {
             return;
         }
         // Every kind of decision is asked about every finding, so that one which another one makes
         // superfluous is not reported as unused.
-        let reason = self.suppressions.reason(result);
-        let entry = Entry::of(result, self.rules.relative);
+        let lines = lines(result, deployment);
+        let reason = self.suppressions.reason(result, &lines);
+        let file = lines
+            .first()
+            .map(|p| &*p.file)
+            .or_else(|| deployment.and_then(|d| d.files.first()).map(|f| &**f))
+            .or(result.subject.file.as_deref())
+            .map(self.rules.relative)
+            .unwrap_or_default();
+        let entry = Entry::of(result, file);
         let known = self
             .rules
             .baseline
@@ -93,12 +106,9 @@ impl<'r> Decisions<'r> {
         }
         let level = level.and_then(|l| self.rules.config.levels.get(l));
         if let Some(reason) = reason {
-            for source in result.sources.iter().filter(|s| s.primary) {
-                self.suppressed.insert((
-                    result.cause,
-                    source.place.file.to_string(),
-                    source.place.line,
-                ));
+            for place in lines {
+                self.suppressed
+                    .insert((result.cause, place.file.to_string(), place.line));
             }
             result::accept(result, &format!("suppressed: {reason}"));
             accepted.suppressed += 1;
@@ -143,10 +153,14 @@ impl<'r> Decisions<'r> {
         }
     }
 
-    fn decide_all(&mut self, results: &mut [CheckResult]) -> Accepted {
+    fn decide_all(
+        &mut self,
+        results: &mut [CheckResult],
+        deployment: Option<&Deployment>,
+    ) -> Accepted {
         let mut accepted = Accepted::default();
         for result in results {
-            self.decide(result, &mut accepted);
+            self.decide(result, deployment, &mut accepted);
         }
         accepted
     }
@@ -218,17 +232,42 @@ impl<'r> Decisions<'r> {
     }
 }
 
+/// The lines that a finding is about; for one about what is not written anywhere, those that name its workers.
+fn lines(result: &CheckResult, deployment: Option<&Deployment>) -> Vec<Place> {
+    let primary: Vec<Place> = result
+        .sources
+        .iter()
+        .filter(|s| s.primary)
+        .map(|s| s.place.clone())
+        .collect();
+    if !primary.is_empty() {
+        return primary;
+    }
+    deployment
+        .into_iter()
+        .flat_map(|d| &d.workers)
+        .filter(|w| {
+            if result.subject.workers.is_empty() {
+                result.subject.roles.contains(&w.role)
+            } else {
+                result.subject.workers.contains(&w.name)
+            }
+        })
+        .map(|w| w.place.clone())
+        .collect()
+}
+
 impl Policy for Decisions<'_> {
     fn deployment(&mut self, deployment: &Deployment, results: &mut Vec<CheckResult>) -> Accepted {
         if let Some(expected) = self.rules.config.expected {
             results.extend(expected_fabric(deployment, expected));
         }
-        self.decide_all(results)
+        self.decide_all(results, Some(deployment))
     }
 
     fn finish(&mut self, facts: &Facts) -> OfPolicy {
         let mut results = self.suppressions.problems();
-        let accepted = self.decide_all(&mut results);
+        let accepted = self.decide_all(&mut results, None);
         self.fixed(facts, &mut results);
         self.unneeded(&mut results);
         OfPolicy { results, accepted }

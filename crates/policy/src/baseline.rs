@@ -153,16 +153,8 @@ impl Baseline {
 }
 
 impl Entry {
-    /// The entry of a finding. `relative` turns a path of the report into one relative to the baseline.
-    pub(crate) fn of(result: &CheckResult, relative: &dyn Fn(&str) -> String) -> Self {
-        let primary = || result.sources.iter().filter(|s| s.primary);
-        let file = primary()
-            .next()
-            .or(result.sources.first())
-            .map(|s| &*s.place.file)
-            .or(result.subject.file.as_deref())
-            .map(relative)
-            .unwrap_or_default();
+    /// The entry of a finding in a file, which is given relative to the baseline.
+    pub(crate) fn of(result: &CheckResult, file: String) -> Self {
         let mut workers = result.subject.workers.clone();
         workers.sort();
         workers.dedup();
@@ -182,11 +174,8 @@ impl Entry {
         for worker in &workers {
             hash.field(worker);
         }
-        for source in primary() {
+        for source in result.sources.iter().filter(|s| s.primary) {
             hash.field(marked(&source.place));
-        }
-        if result.sources.is_empty() {
-            hash.field(&result.detail);
         }
         Self {
             file,

@@ -151,6 +151,13 @@ fn add<'t>(
             targets.push(about);
         }
     }
+    if in_scalar && own_line {
+        // No comment can stand inside a command that goes on over several lines.
+        while line_text(about).ends_with('\\') && about - line < 200 {
+            about += 1;
+            targets.push(about);
+        }
+    }
     if is_entry_name(line_text(about)) && is_entry_value(line_text(about + 1)) {
         targets.push(about + 1);
     }
@@ -248,11 +255,11 @@ impl Suppressions {
         Self { list, by_line }
     }
 
-    /// The reason why a finding is suppressed, if it is.
-    pub(crate) fn reason(&mut self, result: &CheckResult) -> Option<String> {
+    /// The reason why a finding about these lines is suppressed, if it is.
+    pub(crate) fn reason(&mut self, result: &CheckResult, lines: &[Place]) -> Option<String> {
         let mut found = None;
-        for source in result.sources.iter().filter(|s| s.primary) {
-            let key = (Arc::clone(&source.place.file), source.place.line);
+        for place in lines {
+            let key = (Arc::clone(&place.file), place.line);
             for index in self.by_line.get(&key).into_iter().flatten() {
                 let Some(suppression) = self.list.get_mut(*index) else {
                     continue;
@@ -362,6 +369,10 @@ mod tests {
                 "run: |\n  # check-interconnect: ignore[x] y\n  export A=b\n  export C=d # check-interconnect: ignore[x] y\n"
             ),
             [(2, vec![2, 3], true), (4, vec![4], true)]
+        );
+        assert_eq!(
+            scanned("run: |\n  # check-interconnect: ignore[x] y\n  a \\\n  b \\\n  c\n  d\n"),
+            [(2, vec![2, 3, 4, 5], true)]
         );
         assert!(scanned("a: '# check-interconnect: ignore[x] y'\n").is_empty());
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Comments in recipes.
 
-use crate::support::{Place, entry, findings, good, of_status, recipe, tcp};
+use crate::support::{Place, entry, findings, good, of_status, recipe, recipe_on, tcp};
 
 const ABOVE: &str = "            # check-interconnect: ignore[ucx-tls-tcp-only] lab without RDMA\n";
 
@@ -208,4 +208,38 @@ fn standard_input_and_crlf() {
     place.put("a.yaml", &text);
     let (report, code) = place.json(&["a.yaml"]);
     assert_eq!((code, of_status(&report, "warn").len()), (0, 0), "{report}");
+}
+
+#[test]
+fn a_finding_without_a_line_is_about_its_workers() {
+    let place = Place::new();
+    let text = recipe_on("", "", "");
+    place.put("a.yaml", &text);
+    let cause = "no-fabric-and-no-transport-setting";
+    let (report, _) = place.json(&["a.yaml"]);
+    assert!(
+        of_status(&report, "warn").contains(&cause.to_owned()),
+        "{report}"
+    );
+    place.put(
+        "a.yaml",
+        &text.replace(
+            "    Decode:",
+            &format!("    # check-interconnect: ignore[{cause}] set by the image\n    Decode:"),
+        ),
+    );
+    let (report, _) = place.json(&["a.yaml"]);
+    assert!(
+        !of_status(&report, "warn").contains(&cause.to_owned()),
+        "{report}"
+    );
+    place.put("a.yaml", &text);
+    place.put("b.yaml", &text);
+    place.run(&["env", "a.yaml", "--write-baseline", "known.json"]);
+    assert!(!place.get("known.json").contains("\"file\": \"\""));
+    let (report, _) = place.json(&["b.yaml", "--baseline", "known.json"]);
+    assert!(
+        of_status(&report, "warn").contains(&cause.to_owned()),
+        "{report}"
+    );
 }

@@ -241,3 +241,187 @@ fn push(range: Range<usize>, to: &str, found: &mut Vec<Edit>) {
         replacement: to.to_owned(),
     });
 }
+
+#[cfg(test)]
+#[expect(clippy::string_slice, reason = "tests cut where they know the text")]
+mod tests {
+    use super::*;
+
+    /// A fix at the first place of `mark`.
+    fn fix(text: &str, mark: &str, change: Change) -> Fix {
+        let at = text.find(mark).unwrap();
+        let line_start = text[..at].rfind('\n').map_or(0, |n| n + 1);
+        Fix {
+            check: "c",
+            cause: "d",
+            deployment: String::new(),
+            worker: String::new(),
+            place: model::Place {
+                file: "f".into(),
+                line: u32::try_from(text[..at].matches('\n').count() + 1).unwrap(),
+                column: u32::try_from(text[line_start..at].chars().count() + 1).unwrap(),
+                text: "".into(),
+                mark: (0, 0),
+            },
+            change,
+        }
+    }
+
+    fn value(text: &str, mark: &str) -> Result<String, Refusal> {
+        let change = Change::Value {
+            name: "UCX_TLS",
+            from: "rc, tcp".into(),
+            to: "rc,tcp".into(),
+        };
+        edits(text, &fix(text, mark, change)).map(|e| apply(text, &e).unwrap())
+    }
+
+    fn renamed(text: &str, mark: &str) -> Result<String, Refusal> {
+        let change = Change::Rename {
+            from: "UCX_TRESH".into(),
+            to: "UCX_RNDV_THRESH",
+        };
+        edits(text, &fix(text, mark, change)).map(|e| apply(text, &e).unwrap())
+    }
+
+    #[test]
+    fn values() {
+        for (text, mark) in [
+            ("a: rc, tcp # x\n", "rc, tcp"),
+            ("é: {ü: \"rc, tcp\"}\n", "\"rc, tcp\""),
+            ("a: &x 'rc, tcp'\nb: *x\n", "'rc, tcp'"),
+            ("a: \"rc,\\x20tcp\"\n", "\"rc"),
+            ("a: |\n  export UCX_TLS='rc, tcp'\n", "UCX_TLS"),
+            ("a: >-\n  export \"UCX_TLS=rc, tcp\"; b\n", "\"UCX_TLS"),
+            ("{\"a\": \"rc, tcp\"}", "\"rc, tcp\""),
+        ] {
+            let new = value(text, mark).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+            assert_eq!(
+                new,
+                text.replace("rc, tcp", "rc,tcp")
+                    .replace("rc,\\x20tcp", "rc,tcp")
+            );
+        }
+        for (text, mark) in [
+            // Another text, another place, a text over several lines, a part of a longer text.
+            ("a: rc, tcp,sm\n", "rc, tcp"),
+            ("a: 'rc, tcp'\n", "rc, tcp"),
+            ("a: \"rc,\n  tcp\"\n", "\"rc"),
+            ("a: |\n  export UCX_TLS='rc, tcp,sm'\n", "UCX_TLS"),
+            ("a: |\n  export XUCX_TLS='rc, tcp'\n", "XUCX_TLS"),
+            ("a: \"export UCX_TLS='rc, tcp'\"\n", "UCX_TLS"),
+            ("a: [rc, tcp]\n", "rc"),
+            ("a: rc, tcp\nb: [\n", "rc, tcp"),
+        ] {
+            assert_eq!(value(text, mark), Err(Refusal::NotThere), "{text}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        for (text, mark) in [
+            ("- name: UCX_TRESH\n  value: inf\n", "inf"),
+            ("- value: inf\n  name: 'UCX_TRESH'\n", "inf"),
+            ("- {value: inf, name: UCX_TRESH}\n", "inf"),
+            ("- name: UCX_TRESH\n", "UCX_TRESH"),
+            (
+                "- name: UCX_TRESH\n  valueFrom:\n    fieldRef: {fieldPath: x}\n",
+                "x}",
+            ),
+            ("UCX_TRESH: inf\n", "inf"),
+            ("UCX_TRESH: inf\n", "UCX_TRESH"),
+            ("a: |\n  export UCX_TRESH=1\n", "UCX_TRESH"),
+        ] {
+            let new = renamed(text, mark).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+            assert_eq!(new, text.replace("UCX_TRESH", "UCX_RNDV_THRESH"));
+        }
+        // Only the entry at the place, and the other one of the same name not.
+        let text = "- name: UCX_TRESH\n  value: inf\n- name: UCX_TRESH\n  value: other\n";
+        assert_eq!(
+            renamed(text, "other").unwrap(),
+            "- name: UCX_TRESH\n  value: inf\n- name: UCX_RNDV_THRESH\n  value: other\n"
+        );
+        for text in [
+            "- name: UCX_TRESH\n  value: inf\na: $UCX_TRESH\n",
+            "a: echo ${UCX_TRESH:-1}\nUCX_TRESH: inf\n",
+            "a: $(UCX_TRESH)\nUCX_TRESH: inf\n",
+        ] {
+            assert!(renamed(text, "inf").is_err(), "{text}");
+        }
+        assert_eq!(
+            renamed("a: |\n  export UCX_TRESHX=1\n", "UCX_TRESH"),
+            Err(Refusal::NotThere)
+        );
+    }
+
+    #[test]
+    fn edits_that_overlap_are_refused() {
+        let edit = |a, b| Edit {
+            range: (a, b),
+            replacement: "x".into(),
+        };
+        assert_eq!(
+            apply("abcdef", &[edit(3, 4), edit(0, 1)]).unwrap(),
+            "xbcxef"
+        );
+        assert_eq!(apply("abcdef", &[edit(0, 2), edit(1, 3)]), None);
+        assert_eq!(apply("é", &[edit(1, 2)]), None);
+        assert_eq!(apply("a", &[edit(1, 9)]), None);
+    }
+
+    /// Whatever the text and the place: no crash, and an edit removes exactly the text that it is about.
+    #[test]
+    fn mutated_texts() {
+        let seed = "é:\n- {name: UCX_TRESH, value: \"rc, tcp\"} # check-interconnect: ignore[x] y\n- name: UCX_TRESH\n  value: &a 'rc, tcp'\nb: *a\nc: |\n  # check-interconnect: ignore[x] y\n  export UCX_TLS=\"rc, tcp\" \\\n  UCX_TRESH=1\n---\n\"d\": >\n  UCX_TRESH=\n";
+        let mut state = 7_u64;
+        let mut random = move |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap() % below
+        };
+        for _ in 0..3000 {
+            let mut chars: Vec<char> = seed.chars().collect();
+            for _ in 0..random(4) {
+                let at = random(chars.len());
+                match random(3) {
+                    0 => {
+                        chars.remove(at);
+                    }
+                    1 => chars.insert(
+                        at,
+                        ['\n', '"', '\'', '{', ':', '\r', ' ', '|', '#'][random(9)],
+                    ),
+                    _ => chars.truncate(at.max(1)),
+                }
+            }
+            let text: String = chars.into_iter().collect();
+            crate::suppress::scan(&"f".into(), &text);
+            for change in [
+                Change::Rename {
+                    from: "UCX_TRESH".into(),
+                    to: "UCX_RNDV_THRESH",
+                },
+                Change::Value {
+                    name: "UCX_TLS",
+                    from: "rc, tcp".into(),
+                    to: "rc,tcp".into(),
+                },
+            ] {
+                let mut fix = fix("x", "x", change.clone());
+                fix.place.line = u32::try_from(random(14)).unwrap();
+                fix.place.column = u32::try_from(random(40)).unwrap();
+                let Ok(edits) = edits(&text, &fix) else {
+                    continue;
+                };
+                let new = apply(&text, &edits);
+                for edit in &edits {
+                    let old = &text[edit.range.0..edit.range.1];
+                    assert!(old == "UCX_TRESH" || old == "rc, tcp", "{old:?} in {text}");
+                }
+                assert!(new.is_some());
+                crate::diff::diff("f", &text, &edits);
+            }
+        }
+    }
+}

@@ -89,6 +89,24 @@ pub const PROBLEMS: &[Cause] = &[
         "it is not followed",
         "remove the link",
     ),
+    problem(
+        "input-rendered",
+        "a kustomization or a Helm chart is judged as what it renders to",
+        "line numbers are those of the rendered text, and its files are not judged a second time",
+        "run the command that is named to see the text; --no-render judges the parts instead",
+    ),
+    problem(
+        "input-kustomization-not-rendered",
+        "a kustomization was not rendered: the program is missing or failed, or it would fetch something",
+        "resources and patches are judged each for itself; what they make together is not known",
+        "run the command that is named, and give its output to env -",
+    ),
+    problem(
+        "input-chart-not-rendered",
+        "a Helm chart was not rendered: helm is missing or failed, or a dependency is not in charts/",
+        "templates are left out, and values are judged as far as they tell something",
+        "run the command that is named, and give its output to env -",
+    ),
 ];
 
 const fn problem(

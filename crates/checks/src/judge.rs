@@ -273,7 +273,30 @@ fn overall(
         let parts = if unread == 1 { "part" } else { "parts" };
         text = format!("{text}; {unread} {parts} of the input could not be read");
     }
+    if let Some(not_rendered) = not_rendered(results) {
+        text = format!("{text}; {not_rendered}");
+    }
     text
+}
+
+/// What was judged by its parts only, since nothing rendered it.
+fn not_rendered(results: &[CheckResult]) -> Option<String> {
+    let count = |cause| results.iter().filter(|r| r.cause == Some(cause)).count();
+    let kinds = [
+        (count("input-kustomization-not-rendered"), "kustomization"),
+        (count("input-chart-not-rendered"), "Helm chart"),
+    ];
+    let parts: Vec<String> = kinds
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} {what}{}", if *n == 1 { "" } else { "s" }))
+        .collect();
+    let verb = if kinds.iter().map(|(n, _)| n).sum::<usize>() == 1 {
+        "was"
+    } else {
+        "were"
+    };
+    (!parts.is_empty()).then(|| format!("{} {verb} not rendered", parts.join(" and ")))
 }
 
 /// The most useful next commands.

@@ -14,6 +14,7 @@ mod judge;
 mod kv_path;
 mod policy;
 mod registry;
+mod requirements;
 mod view;
 
 pub use check::{Cause, Check};
@@ -23,3 +24,4 @@ pub use inputs::PROBLEMS;
 pub use judge::{judge_env, judge_env_with};
 pub use policy::{OfPolicy, Policy, Unchanged};
 pub use registry::{CHECKS, cause, check};
+pub use requirements::{REQUIRED, Required};

@@ -5,6 +5,7 @@ use crate::env;
 
 /// Every check.
 pub const CHECKS: &[Check] = &[
+    env::roles::CHECK,
     env::kv_connector::CHECK,
     env::kv_fabric::CHECK,
     env::ucx_tls::CHECK,

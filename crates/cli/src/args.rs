@@ -140,9 +140,18 @@ pub struct PolicyArgs {
 #[derive(Debug, Args)]
 #[command(after_help = ENV_HELP)]
 pub struct EnvArgs {
-    /// Files, directories (searched for .yaml, .yml and .json), or - for standard input
+    /// Files, directories (searched for .yaml, .yml and .json), kustomizations, charts, or - for standard input
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// Do not render kustomizations and Helm charts; judge their parts as they are
+    #[arg(long)]
+    pub no_render: bool,
+    /// How long kubectl, kustomize or helm may take for one of them
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub render_timeout: u64,
+    /// Values for the Helm charts, as helm's option of that name; may be given several times
+    #[arg(long, value_name = "FILE", conflicts_with = "no_render")]
+    pub values: Vec<PathBuf>,
     /// What was decided about findings.
     #[command(flatten)]
     pub policy: PolicyArgs,
@@ -155,14 +164,20 @@ const ENV_HELP: &str = "\
 Examples:
   check-interconnect env deploy.yaml
   check-interconnect env recipes/ -o short --fail-on warn
+  check-interconnect env overlays/production
+  check-interconnect env ./chart --values production.yaml
   helm template ./chart | check-interconnect env - -o json
   check-interconnect env deploy.yaml -o text -o json=report.json
   check-interconnect env recipes/ --write-baseline known.json
   check-interconnect env recipes/ --diff
 
 Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 part of the input was
-broken, 4 no manifest. Reads files only, but for --fix and --write-baseline. With --diff: 1 something
-would change, 0 nothing.";
+broken, 4 no manifest. With --diff: 1 something would change, 0 nothing. Reads files only; --fix and
+--write-baseline write some.
+
+A kustomization is judged as what kubectl kustomize or kustomize build prints, a Helm chart as what
+helm template prints, where the program is there and has nothing to fetch. Otherwise their parts
+are judged as they are, and a result says so. Nothing else is run, and nothing is fetched.";
 
 /// Arguments of commands that look at something live.
 #[derive(Debug, Args)]

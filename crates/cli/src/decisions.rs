@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use model::{Exit, Report};
 use policy::{Baseline, Config, Decisions, FILE_NAMES, Rules};
@@ -12,6 +13,7 @@ use policy::{Baseline, Config, Decisions, FILE_NAMES, Rules};
 use crate::args::{EnvArgs, PolicyArgs};
 use crate::fix::Plan;
 use crate::output;
+use crate::render;
 use crate::sources::{self, LeaveOut, Reading, Sources};
 
 /// A configuration or a baseline larger than this is something else.
@@ -26,7 +28,7 @@ pub(crate) fn env(args: &EnvArgs) -> Result<ExitCode, String> {
         );
     }
     let run = Run::prepare(args)?;
-    let mut sources = run.read(&HashMap::new());
+    let mut sources = run.read(&HashMap::new())?;
     let mut notes = Vec::new();
     if args.policy.fix || args.policy.diff {
         let mut decisions = run.decisions(&sources, None);
@@ -37,7 +39,7 @@ pub(crate) fn env(args: &EnvArgs) -> Result<ExitCode, String> {
         }
         notes = plan.write();
         if plan.changes_anything() {
-            sources = run.read(&HashMap::new());
+            sources = run.read(&HashMap::new())?;
         }
     }
     let baseline = match &args.policy.write_baseline {
@@ -77,6 +79,8 @@ struct Run<'a> {
     baseline: Option<Baseline>,
     /// The baseline's path, absolute.
     baseline_path: Option<PathBuf>,
+    /// Values files for charts.
+    values: Vec<render::Values>,
     /// Paths relative to the baseline.
     relative: Box<dyn Fn(&str) -> String + 'a>,
     is_gone: Box<dyn Fn(&str) -> bool + 'a>,
@@ -123,8 +127,16 @@ impl<'a> Run<'a> {
             let (here, base) = (here.clone(), base.clone());
             move |path: &str| relative(&here, &base, path)
         };
+        let mut values = Vec::new();
+        for file in &args.values {
+            values.push(
+                render::Values::new(file)
+                    .ok_or_else(|| format!("--values {}: no such file", file.display()))?,
+            );
+        }
         Ok(Self {
             args,
+            values,
             here,
             config,
             config_name,
@@ -147,7 +159,7 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    fn read(&self, instead: &HashMap<String, String>) -> Sources {
+    fn read(&self, instead: &HashMap<String, String>) -> Result<Sources, String> {
         let leave_out = |path: &Path| {
             if !self.config.has_excludes() && self.baseline_path.is_none() {
                 return LeaveOut::No;
@@ -167,6 +179,11 @@ impl<'a> Run<'a> {
         };
         sources::read(
             &self.args.paths,
+            render::Options {
+                off: self.args.no_render,
+                timeout: Duration::from_secs(self.args.render_timeout),
+                values: &self.values,
+            },
             &Reading {
                 leave_out: &leave_out,
                 instead,

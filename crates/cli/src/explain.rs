@@ -20,6 +20,9 @@ pub(crate) fn text(name: Option<&str>) -> Result<String, String> {
     {
         return Ok(of_cause(cause, None));
     }
+    if name == "input" {
+        return Ok(of_inputs());
+    }
     // `env/ucx-rndv-scheme` names a setting that no check of its own judges.
     if let Some(setting) = name.strip_prefix("env/") {
         let variable = setting.to_ascii_uppercase().replace('-', "_");
@@ -75,6 +78,17 @@ pub fn of_check(check: &Check) -> String {
     }
     for cause in check.causes {
         let _infallible = write!(out, "\n### {}\n\n{}", cause.id, body(cause));
+    }
+    out
+}
+
+/// What can be wrong with an input, as Markdown.
+pub fn of_inputs() -> String {
+    let mut out = String::from(
+        "# input\n\nEvery input is judged or named with the reason why not; nothing that was given is left out without a word.\n\n## Causes\n",
+    );
+    for problem in checks::PROBLEMS {
+        let _infallible = write!(out, "\n### {}\n\n{}", problem.id, body(problem));
     }
     out
 }

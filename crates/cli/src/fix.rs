@@ -69,6 +69,9 @@ pub(crate) struct Plan {
     refused: Vec<(String, String)>,
 }
 
+/// Reads the inputs, with other texts for some files.
+type Read<'r> = dyn Fn(&HashMap<String, String>) -> Result<Sources, String> + 'r;
+
 /// What identifies a finding across two runs: how bad it is may change, its lines do not.
 type Key = (
     String,
@@ -80,11 +83,7 @@ type Key = (
 
 impl Plan {
     /// Works out what can be changed. `read` reads the inputs with other texts for some files.
-    pub(crate) fn make(
-        facts: &Facts,
-        decisions: &Decisions<'_>,
-        read: &dyn Fn(&HashMap<String, String>) -> Sources,
-    ) -> Self {
+    pub(crate) fn make(facts: &Facts, decisions: &Decisions<'_>, read: &Read<'_>) -> Self {
         let mut by_file: BTreeMap<String, Vec<Fix>> = BTreeMap::new();
         let mut seen = HashSet::new();
         let before = checks::judge_env(facts, Vec::new()).results;
@@ -128,17 +127,19 @@ impl Plan {
 
     /// Judges with all changes. Of a file that this is not clean for, the changes that are clean alone stay; the
     /// rest is judged again, until nothing is wrong.
-    fn verify(
-        &mut self,
-        before: &[CheckResult],
-        read: &dyn Fn(&HashMap<String, String>) -> Sources,
-    ) {
+    fn verify(&mut self, before: &[CheckResult], read: &Read<'_>) {
         let judge = |files: &[&FileFix]| {
             let instead = files
                 .iter()
                 .map(|f| (f.path.clone(), f.new.clone()))
                 .collect();
-            problems(files, before, &read(&instead))
+            match read(&instead) {
+                Ok(sources) => problems(files, before, &sources),
+                Err(why) => files
+                    .iter()
+                    .map(|f| (f.path.clone(), why.clone()))
+                    .collect(),
+            }
         };
         let mut reduced = HashSet::new();
         while !self.files.is_empty() {

@@ -6,6 +6,7 @@ mod explain;
 mod fix;
 mod live;
 mod output;
+mod render;
 mod sources;
 mod vars;
 
@@ -19,7 +20,7 @@ use model::exit::{FailOn, exit_of};
 use crate::args::{Cli, Command, EnvArgs, FailOnArg, OutputArgs, SchemaOf};
 use crate::output::Outputs;
 
-pub use explain::of_check as check_page;
+pub use explain::{of_check as check_page, of_inputs as input_page};
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
@@ -27,7 +28,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code());
-            let _closed_terminal = error.print();
+            refuse(&error);
             return ExitCode::from(code);
         }
     };
@@ -41,7 +42,28 @@ pub fn main() -> ExitCode {
 }
 
 fn complain(message: &str) {
-    let _closed_terminal = writeln!(io::stderr(), "check-interconnect: {message}");
+    let _closed_terminal = writeln!(
+        io::stderr(),
+        "check-interconnect: {}",
+        report::visible(message)
+    );
+}
+
+/// What clap says, which repeats what was typed.
+fn refuse(error: &clap::Error) {
+    let text = error.render().to_string();
+    let visible: String = text
+        .split_inclusive('\n')
+        .map(|line| {
+            line.strip_suffix('\n')
+                .map_or_else(|| report::visible(line), |l| report::visible(l) + "\n")
+        })
+        .collect();
+    let _closed_terminal = if error.use_stderr() && visible != text {
+        io::stderr().write_all(visible.as_bytes())
+    } else {
+        error.print()
+    };
 }
 
 fn run(cli: Cli) -> Result<ExitCode, String> {
@@ -83,9 +105,10 @@ fn print(text: &str) -> Result<ExitCode, String> {
         .write_all(text.as_bytes())
         .and_then(|()| io::stdout().flush())
     {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("cannot write to standard output: {error}"))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!(
+            "cannot write to standard output: {}",
+            sources::reason(&error)
+        )),
         _ => Ok(ExitCode::SUCCESS),
     }
 }

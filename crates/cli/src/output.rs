@@ -9,6 +9,7 @@ use model::Report;
 use report::{Format, Options};
 
 use crate::args::{Color, OutputArgs};
+use crate::sources::reason;
 
 /// One output that was asked for.
 struct Target {
@@ -30,7 +31,22 @@ impl Outputs {
         for given in &args.output {
             let (format, file) = split(given);
             let format = format.parse::<Format>().map_err(|e| e.to_string())?;
+            if file.as_ref().is_some_and(|f| f.as_os_str().is_empty()) {
+                return Err(format!(
+                    "no file name behind {format}=; expected -o {format}=FILE, or -o {format} for standard output"
+                ));
+            }
             targets.push(Target { format, file });
+        }
+        let twice = targets
+            .iter()
+            .enumerate()
+            .find(|(at, t)| t.file.is_some() && targets.iter().take(*at).any(|o| o.file == t.file));
+        if let Some(file) = twice.and_then(|(_, t)| t.file.as_deref()) {
+            return Err(format!(
+                "two formats for one file, {}; give each its own",
+                file.display()
+            ));
         }
         if targets.iter().filter(|t| t.file.is_none()).count() > 1 {
             return Err("two formats for standard output; give all but one a file: -o text -o json=report.json".to_owned());
@@ -56,7 +72,7 @@ impl Outputs {
                 atomically(path, |out| {
                     report::render(target.format, report, &options, out)
                 })
-                .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+                .map_err(|e| format!("cannot write {}: {}", path.display(), reason(&e)))?;
             }
         }
         for target in self.targets.iter().filter(|t| t.file.is_none()) {
@@ -68,7 +84,12 @@ impl Outputs {
             match written {
                 // The reader has seen enough (head, less): no error of ours.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                Err(error) => return Err(format!("cannot write to standard output: {error}")),
+                Err(error) => {
+                    return Err(format!(
+                        "cannot write to standard output: {}",
+                        reason(&error)
+                    ));
+                }
                 Ok(()) => {}
             }
         }
@@ -142,11 +163,18 @@ pub(crate) fn atomically(
         write(&mut out)?;
         return out.flush();
     }
+    // A link stays a link, and a file stays as readable as it was.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let before = fs::metadata(path).map(|m| m.permissions()).ok();
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = path.with_file_name(name);
     let result = (|| {
-        let mut out = BufWriter::new(File::create(&part)?);
+        let file = File::create(&part)?;
+        if let Some(permissions) = before {
+            file.set_permissions(permissions)?;
+        }
+        let mut out = BufWriter::new(file);
         write(&mut out)?;
         out.flush()?;
         fs::rename(&part, path)

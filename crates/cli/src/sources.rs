@@ -1,7 +1,7 @@
 //! Reads what `env` is given: files, directories, standard input. Whatever cannot be read becomes a problem of
 //! its own and never stops the others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, FileType};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,8 @@ use policy::Suppression;
 use recipe::FileDraft;
 use walkdir::WalkDir;
 
+use crate::render::{self, Made};
+
 /// Larger inputs are no manifests.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -22,6 +24,8 @@ const LARGE: u64 = 4 * 1024 * 1024;
 /// What became of one path.
 enum Read {
     Draft(FileDraft, Vec<Suppression>),
+    /// A rendered text: judged without regard to its neighbours, with something to say about it.
+    Rendered(FileDraft, Vec<Suppression>, InputProblem),
     Problem(Arc<str>, InputProblem),
 }
 
@@ -30,6 +34,19 @@ enum Work {
     Stdin,
     File(PathBuf),
     Problem(Arc<str>, InputProblem),
+    /// Rendered and read already; taken out once.
+    Done(Arc<str>, Box<Mutex<Option<Read>>>),
+}
+
+impl Work {
+    /// The name of the input.
+    fn name(&self) -> Arc<str> {
+        match self {
+            Self::Stdin => "-".into(),
+            Self::File(path) => shown(path),
+            Self::Problem(name, _) | Self::Done(name, _) => Arc::clone(name),
+        }
+    }
 }
 
 /// How to read.
@@ -60,19 +77,30 @@ pub(crate) struct Sources {
 }
 
 /// Reads all paths into facts, in the order given; directories in the order of their names.
-pub(crate) fn read(paths: &[PathBuf], reading: &Reading<'_>) -> Sources {
+pub(crate) fn read(
+    paths: &[PathBuf],
+    options: render::Options<'_>,
+    reading: &Reading<'_>,
+) -> Result<Sources, String> {
     let mut work = Vec::new();
     let mut excluded = 0;
     for path in paths {
         plan(path, reading, &mut work, &mut excluded);
     }
+    once(&mut work);
+    let work = rendered(work, paths, options)?;
     let mut drafts = Vec::new();
     let mut problems = Vec::new();
     let mut suppressions = Vec::new();
+    let mut alone = Vec::new();
     for read in read_all(&work, reading.instead) {
         match read {
             Read::Draft(draft, found) => {
                 drafts.push(draft);
+                suppressions.extend(found);
+            }
+            Read::Rendered(draft, found, note) => {
+                alone.push((draft, note));
                 suppressions.extend(found);
             }
             Read::Problem(path, problem) => problems.push(Input {
@@ -83,12 +111,114 @@ pub(crate) fn read(paths: &[PathBuf], reading: &Reading<'_>) -> Sources {
         }
     }
     let mut facts = recipe::assemble(drafts);
+    if alone.is_empty() {
+        facts.inputs.extend(problems);
+        return Ok(Sources {
+            facts,
+            suppressions,
+            excluded,
+        });
+    }
+    for (draft, note) in alone {
+        // A ConfigMap or the other half of a deployment is in the same text, or it is not deployed with it.
+        let mut own = recipe::assemble(vec![draft]);
+        if let Some(input) = own.inputs.first_mut() {
+            input.problems.insert(0, note);
+        }
+        facts.inputs.append(&mut own.inputs);
+        facts.deployments.append(&mut own.deployments);
+    }
+    let mut order: HashMap<Arc<str>, usize> = HashMap::new();
+    for (at, item) in work.iter().enumerate() {
+        order.entry(item.name()).or_insert(at);
+    }
+    let place = |path: Option<&Arc<str>>| path.and_then(|p| order.get(p)).copied();
+    facts.inputs.sort_by_key(|i| place(Some(&i.path)));
+    facts.deployments.sort_by_key(|d| place(d.files.first()));
     facts.inputs.extend(problems);
-    Sources {
+    Ok(Sources {
         facts,
         suppressions,
         excluded,
+    })
+}
+
+/// Puts what kustomizations and charts render to in place of their files.
+fn rendered(
+    work: Vec<Work>,
+    paths: &[PathBuf],
+    options: render::Options<'_>,
+) -> Result<Vec<Work>, String> {
+    let files: Vec<(usize, &Path)> = work
+        .iter()
+        .enumerate()
+        .filter_map(|(at, item)| match item {
+            Work::File(path) => Some((at, path.as_path())),
+            _ => None,
+        })
+        .collect();
+    let render::Rendered {
+        covered,
+        made,
+        charts,
+    } = render::all(&files, options, &|path, bytes| text(path, Ok(bytes)));
+    if !charts && !options.values.is_empty() {
+        return Err("--values: no Helm chart is among the inputs".to_owned());
     }
+    if covered.is_empty() && made.is_empty() {
+        return Ok(work);
+    }
+    let mut made = made.into_iter().peekable();
+    let mut all = Vec::with_capacity(work.len());
+    for (at, item) in work.into_iter().enumerate() {
+        while let Some((_, new)) = made.next_if(|(before, _)| *before <= at) {
+            all.push(match new {
+                Made::Text(read, name, note) => {
+                    let read = match read {
+                        Read::Draft(draft, found) => Read::Rendered(draft, found, note),
+                        other => other,
+                    };
+                    Work::Done(name, Box::new(Mutex::new(Some(read))))
+                }
+                Made::Problem(path, problem) => Work::Problem(path, problem),
+                Made::Part(path) => Work::File(path),
+            });
+        }
+        match (covered.get(&at), item) {
+            // What was named itself is not left out without a word.
+            (Some(owner), Work::File(path)) if paths.contains(&path) => {
+                let note = problem(
+                    "input-rendered",
+                    format!("it is judged as a part of {owner}"),
+                    "nothing is lost; --no-render judges it alone",
+                    Outcome::Noted,
+                );
+                all.push(Work::Problem(shown(&path), note));
+            }
+            (Some(_), _) => {}
+            (None, item) => all.push(item),
+        }
+    }
+    Ok(all)
+}
+
+/// A file that is named twice, itself and by its directory perhaps, is one recipe and not two. Links to it keep
+/// their own names: what stands beside a file can belong to it.
+fn once(work: &mut Vec<Work>) {
+    let mut seen = HashSet::new();
+    work.retain(|item| match item {
+        Work::Stdin => seen.insert(PathBuf::from("-")),
+        Work::File(path) if is_open_pipe(path) => true,
+        Work::File(path) => {
+            let directory = path
+                .parent()
+                .filter(|d| !d.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
+            let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+            seen.insert(directory.join(path.file_name().unwrap_or_default()))
+        }
+        Work::Problem(..) | Work::Done(..) => true,
+    });
 }
 
 fn shown(path: &Path) -> Arc<str> {
@@ -195,7 +325,7 @@ fn unreachable_path(path: &Path, error: &io::Error) -> InputProblem {
 }
 
 /// The system's words without Rust's "(os error N)".
-fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split_once(" (os error")
         .map_or(text.clone(), |(head, _)| head.to_owned())
@@ -212,7 +342,9 @@ fn directory(root: &Path, reading: &Reading<'_>, work: &mut Vec<Work>, excluded:
     for entry in walk {
         match entry {
             Ok(entry) if entry.file_type().is_dir() => {}
-            Ok(entry) if !is_manifest_name(entry.path()) => {}
+            Ok(entry)
+                if !is_manifest_name(entry.path())
+                    && !render::is_kustomization(entry.file_name()) => {}
             Ok(entry) if entry.file_type().is_file() => {
                 found = true;
                 match (reading.leave_out)(entry.path()) {
@@ -328,6 +460,10 @@ fn read_all(work: &[Work], instead: &HashMap<String, String>) -> Vec<Read> {
 fn one(work: &Work, large: Option<&Mutex<()>>, instead: &HashMap<String, String>) -> Read {
     match work {
         Work::Problem(path, problem) => Read::Problem(Arc::clone(path), problem.clone()),
+        Work::Done(name, read) => {
+            let taken = read.lock().ok().and_then(|mut read| read.take());
+            taken.unwrap_or_else(|| text(Arc::clone(name), Ok(Vec::new())))
+        }
         Work::Stdin => text("-".into(), bytes(&mut io::stdin().lock(), 0)),
         Work::File(path) => {
             let name = shown(path);

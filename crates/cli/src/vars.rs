@@ -55,6 +55,9 @@ fn judged(
     build: Option<&str>,
     json: bool,
 ) -> Result<String, String> {
+    if catalogue::lookup(name).is_none() && known_names::known(name).is_none() {
+        return Err(unknown(name));
+    }
     let row = if TABLES.contains(&name) {
         match evaluate_row(name, value, build.unwrap_or(default_build(name))) {
             Ok(row) => Some(row),
@@ -80,10 +83,7 @@ fn judged(
             .iter()
             .map(|(column, cell)| ((*column).to_owned(), cell_value(column, cell)))
             .collect();
-        return Ok(format!(
-            "{}\n",
-            serde_json::to_string_pretty(&Value::Object(object)).unwrap_or_default()
-        ));
+        return Ok(report::json_text(&Value::Object(object)));
     }
     let (summary, problem) = match value {
         Some(value) => {
@@ -104,19 +104,20 @@ fn judged(
                 format!("{:?}", problem.kind).to_lowercase().into(),
             );
         }
-        return Ok(format!(
-            "{}\n",
-            serde_json::to_string_pretty(&Value::Object(object)).unwrap_or_default()
-        ));
+        return Ok(report::json_text(&Value::Object(object)));
     }
     let shown = value.map_or_else(|| format!("{name} (unset)"), |v| format!("{name}={v}"));
-    let mut out = format!("{}\n  {summary}\n", clean(&shown));
+    let mut out = format!(
+        "{}\n  {}\n",
+        report::visible(&shown),
+        report::visible(&summary)
+    );
     if let Some(problem) = problem.filter(|p| p.text != summary) {
-        let _infallible = writeln!(out, "  but: {}", clean(&problem.text));
+        let _infallible = writeln!(out, "  but: {}", report::visible(&problem.text));
     }
     for (column, cell) in row.into_iter().flatten().skip(2) {
         if !cell.is_empty() {
-            let _infallible = writeln!(out, "  {column:<13}{}", clean(&cell));
+            let _infallible = writeln!(out, "  {column:<13}{}", report::visible(&cell));
         }
     }
     Ok(out)
@@ -146,10 +147,7 @@ fn builds(name: &str) -> String {
 fn describe(name: &str, json: bool) -> Result<String, String> {
     if let Some(variable) = catalogue::lookup(name) {
         return Ok(if json {
-            format!(
-                "{}\n",
-                serde_json::to_string_pretty(&object(&variable)).unwrap_or_default()
-            )
+            report::json_text(&object(&variable))
         } else {
             page(&variable)
         });
@@ -169,13 +167,18 @@ fn describe(name: &str, json: bool) -> Result<String, String> {
             known.first
         ));
     }
+    Err(unknown(name))
+}
+
+/// Nothing can be said of a value whose variable nobody reads.
+fn unknown(name: &str) -> String {
     let hint = known_names::did_you_mean(name)
         .map(|n| format!("; did you mean {n}?"))
         .unwrap_or_default();
-    Err(format!(
+    format!(
         "no library that this tool knows reads '{}'{hint} (check-interconnect vars lists all)",
         name.escape_debug()
-    ))
+    )
 }
 
 fn page(v: &Variable) -> String {
@@ -217,11 +220,7 @@ fn object(v: &Variable) -> Value {
 
 fn list(json: bool) -> String {
     if json {
-        let all: Vec<Value> = catalogue::all().iter().map(object).collect();
-        return format!(
-            "{}\n",
-            serde_json::to_string_pretty(&all).unwrap_or_default()
-        );
+        return report::json_text(&Value::Array(catalogue::all().iter().map(object).collect()));
     }
     let width = catalogue::all()
         .iter()
@@ -239,17 +238,4 @@ fn list(json: bool) -> String {
         );
     }
     out
-}
-
-/// What the user typed goes to a terminal.
-fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() {
-                c.escape_unicode().to_string()
-            } else {
-                c.to_string()
-            }
-        })
-        .collect()
 }

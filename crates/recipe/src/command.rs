@@ -1,6 +1,8 @@
 //! What a container's `command` and `args` run: the engine, its flags, and the variables set on the way.
 
+use std::cell::RefCell;
 use std::ops::Range;
+use std::rc::Rc;
 
 use model::{Form, Hidden, Place};
 use yaml::Node;
@@ -9,6 +11,7 @@ use crate::draft::{EnvDraft, EnvValue, FlagDraft, Run};
 use crate::engine::{self, Program};
 use crate::json_keys;
 use crate::place::{Around, Text};
+use crate::scalar_map::ScalarMap;
 use crate::shell;
 
 /// Nested `sh -c` deeper than this is not a start command.
@@ -24,10 +27,30 @@ struct Word<'d> {
     part: Option<Range<usize>>,
 }
 
-impl Word<'_> {
-    fn span(&self) -> Range<u32> {
+/// Look-ups go from word to word of the same scalar.
+#[derive(Default)]
+struct Maps<'d> {
+    last: RefCell<Option<(u32, Rc<ScalarMap<'d>>)>>,
+}
+
+impl<'d> Maps<'d> {
+    fn of(&self, node: Node<'d>) -> Rc<ScalarMap<'d>> {
+        let mut last = self.last.borrow_mut();
+        match &*last {
+            Some((id, map)) if *id == node.id() => Rc::clone(map),
+            _ => {
+                let map = Rc::new(ScalarMap::new(node));
+                *last = Some((node.id(), Rc::clone(&map)));
+                map
+            }
+        }
+    }
+}
+
+impl<'d> Word<'d> {
+    fn span(&self, maps: &Maps<'d>) -> Range<u32> {
         match &self.part {
-            Some(part) => self.node.locate(part.clone()),
+            Some(part) => maps.of(self.node).locate(part.clone()),
             None => self.node.span(),
         }
     }
@@ -40,8 +63,8 @@ impl Word<'_> {
         }
     }
 
-    fn place(&self, text: &Text<'_>, show: bool) -> Place {
-        let span = self.span();
+    fn place(&self, text: &Text<'_>, maps: &Maps<'d>, show: bool) -> Place {
+        let span = self.span(maps);
         let shown = if show { vec![span.clone()] } else { Vec::new() };
         text.place(&span, &shown, self.around())
     }
@@ -57,21 +80,48 @@ pub(crate) fn read(text: &Text<'_>, container: Node<'_>) -> Run {
             _ => {}
         }
     }
-    let mut reader = Reader {
-        text,
-        run: Run {
-            given: !items.is_empty(),
-            ..Run::default()
-        },
-        assigned: Vec::new(),
-        export_all: false,
-    };
-    reader.argv(&items);
+    read_items(text, &items)
+}
+
+/// Reads the words of a command.
+pub(crate) fn read_items(text: &Text<'_>, items: &[Node<'_>]) -> Run {
+    let mut reader = Reader::new(text);
+    reader.run.given = !items.is_empty();
+    reader.argv(items);
     reader.finish()
 }
 
-struct Reader<'t, 's> {
+/// Reads the flags of an engine that stand in a variable's value.
+pub(crate) fn read_flags(text: &Text<'_>, node: Node<'_>, content: &str) -> Run {
+    let mut reader = Reader::new(text);
+    for command in shell::split(content) {
+        let words: Vec<Word<'_>> = command
+            .words
+            .into_iter()
+            .map(|w| Word {
+                text: w.text,
+                expands: w.expands,
+                quoted: w.quoted,
+                node,
+                part: Some(w.range),
+            })
+            .collect();
+        reader.flags(&words);
+    }
+    reader.run
+}
+
+/// Reads a scalar as a start script.
+pub(crate) fn read_script(text: &Text<'_>, node: Node<'_>, script: &str) -> Run {
+    let mut reader = Reader::new(text);
+    reader.run.given = true;
+    reader.script(node, 0, script, 0);
+    reader.finish()
+}
+
+struct Reader<'t, 's, 'd> {
     text: &'t Text<'s>,
+    maps: Rc<Maps<'d>>,
     run: Run,
     /// Assignments that are not exported (yet).
     assigned: Vec<EnvDraft>,
@@ -98,8 +148,18 @@ fn script_index(words: &[&str]) -> Option<usize> {
     flag.map(|(index, _)| index + 1)
 }
 
-impl Reader<'_, '_> {
-    fn argv(&mut self, items: &[Node<'_>]) {
+impl<'t, 's, 'd> Reader<'t, 's, 'd> {
+    fn new(text: &'t Text<'s>) -> Self {
+        Self {
+            text,
+            maps: Rc::default(),
+            run: Run::default(),
+            assigned: Vec::new(),
+            export_all: false,
+        }
+    }
+
+    fn argv(&mut self, items: &[Node<'d>]) {
         let texts: Vec<String> = items.iter().map(|n| n.raw().into_owned()).collect();
         let words: Vec<&str> = texts.iter().map(String::as_str).collect();
         if let Some(index) = script_index(&words) {
@@ -108,7 +168,7 @@ impl Reader<'_, '_> {
             }
             return;
         }
-        let words: Vec<Word<'_>> = items
+        let words: Vec<Word<'d>> = items
             .iter()
             .zip(&texts)
             .map(|(node, t)| Word {
@@ -135,10 +195,10 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn script(&mut self, node: Node<'_>, base: usize, script: &str, nesting: u32) {
+    fn script(&mut self, node: Node<'d>, base: usize, script: &str, nesting: u32) {
         let mut conditional = 0_u32;
         for command in shell::split(script) {
-            let words: Vec<Word<'_>> = command
+            let words: Vec<Word<'d>> = command
                 .words
                 .into_iter()
                 .map(|w| Word {
@@ -154,6 +214,17 @@ impl Reader<'_, '_> {
                 "if" | "for" | "while" | "until" | "case" => conditional += 1,
                 "fi" | "done" | "esac" => conditional = conditional.saturating_sub(1),
                 _ => {}
+            }
+            if let Some(target) = command.writes {
+                self.written(
+                    node,
+                    base,
+                    script,
+                    &target,
+                    command.heredoc,
+                    &words,
+                    nesting,
+                );
             }
             let skip = words
                 .iter()
@@ -184,7 +255,7 @@ impl Reader<'_, '_> {
     }
 
     /// One simple command.
-    fn command(&mut self, words: &[Word<'_>], conditional: bool, nesting: u32) {
+    fn command(&mut self, words: &[Word<'d>], conditional: bool, nesting: u32) {
         let in_script = words.first().is_some_and(|w| w.part.is_some());
         let leading = if in_script {
             words
@@ -212,7 +283,8 @@ impl Reader<'_, '_> {
             }
             "unset" => {
                 for word in rest.iter().skip(1).filter(|w| !w.text.starts_with('-')) {
-                    let place = word.place(self.text, crate::allow::is_shown(&word.text));
+                    let place =
+                        word.place(self.text, &self.maps, crate::allow::is_shown(&word.text));
                     self.run.exports.push(EnvDraft {
                         name: word.text.clone(),
                         value: if conditional {
@@ -237,10 +309,7 @@ impl Reader<'_, '_> {
             "source" | "." => {
                 // A virtual environment's script sets PATH and nothing of ours.
                 if let Some(file) = rest.get(1).filter(|f| !f.text.ends_with("/bin/activate")) {
-                    self.run.hidden.push((
-                        Hidden::Environment,
-                        format!("the start script sources {}", file.text),
-                    ));
+                    self.run.sources.push(file.text.clone());
                 }
                 return;
             }
@@ -321,21 +390,69 @@ impl Reader<'_, '_> {
                 None => {}
             }
         }
-        if (in_script || rest.len() <= 2)
-            && (std::path::Path::new(&first.text)
-                .extension()
-                .is_some_and(|e| e.eq_ignore_ascii_case("sh"))
-                || first.text.starts_with('/')
-                || first.text.starts_with("./"))
-        {
-            self.run.hidden.push((
-                Hidden::Command,
-                format!("the start command runs {}", first.text),
-            ));
+        // `bash /scripts/start.sh`, `/entrypoint.sh`: what it starts is in that file.
+        let shells = [
+            "sh", "bash", "dash", "ash", "zsh", "exec", "nohup", "tini", "env",
+        ];
+        let file = rest.iter().find(|w| {
+            let base = w.text.rsplit('/').next().unwrap_or_default();
+            !w.text.starts_with('-') && !shells.contains(&base)
+        });
+        if let Some(file) = file.filter(|f| f.text.contains('/') || is_script_name(&f.text)) {
+            self.run.runs.push(file.text.clone());
         }
     }
 
-    fn export(&mut self, word: &Word<'_>, conditional: bool) {
+    /// A command that writes a file: exports in it count where the file is sourced.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what is written and where it stands"
+    )]
+    fn written(
+        &mut self,
+        node: Node<'d>,
+        base: usize,
+        script: &str,
+        target: &str,
+        heredoc: Option<Range<usize>>,
+        words: &[Word<'d>],
+        nesting: u32,
+    ) {
+        if nesting >= MAX_NESTING {
+            return;
+        }
+        let mut inner = Reader::new(self.text);
+        inner.maps = Rc::clone(&self.maps);
+        match words.first().map(|w| w.text.as_str()) {
+            Some("cat" | "tee") => {
+                let Some(range) = heredoc else { return };
+                let Some(body) = script.get(range.clone()) else {
+                    return;
+                };
+                inner.script(node, base + range.start, body, nesting + 1);
+            }
+            Some("echo" | "printf") => {
+                for word in words.iter().skip(1).filter(|w| w.text.contains("export ")) {
+                    let at = word
+                        .part
+                        .as_ref()
+                        .map_or(base, |p| p.start + usize::from(word.quoted));
+                    inner.script(node, at, &word.text, nesting + 1);
+                }
+            }
+            _ => return,
+        }
+        let exports = inner.finish().exports;
+        if exports.is_empty() {
+            return;
+        }
+        match self.run.writes.iter_mut().find(|(path, _)| path == target) {
+            Some((_, list)) => list.extend(exports),
+            None => self.run.writes.push((target.to_owned(), exports)),
+        }
+    }
+
+    fn export(&mut self, word: &Word<'d>, conditional: bool) {
         if let Some(env) = self.variable(word, Form::ShellExport, conditional) {
             self.run.exports.push(env);
         } else if let Some(at) = self.assigned.iter().rposition(|a| a.name == word.text) {
@@ -344,7 +461,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn variable(&self, word: &Word<'_>, form: Form, conditional: bool) -> Option<EnvDraft> {
+    fn variable(&self, word: &Word<'d>, form: Form, conditional: bool) -> Option<EnvDraft> {
         let (name, value) = shell::assignment(&word.text)?;
         let show = crate::allow::is_shown(name);
         let value = if conditional {
@@ -354,18 +471,22 @@ impl Reader<'_, '_> {
         } else {
             EnvValue::Literal(value.to_owned())
         };
-        let json = json_keys::places(self.text, &word.span());
+        let json = if word.text.contains('{') {
+            json_keys::places(self.text, &word.span(&self.maps))
+        } else {
+            Vec::new()
+        };
         Some(EnvDraft {
             name: name.to_owned(),
             value,
             form,
-            place: word.place(self.text, show),
+            place: word.place(self.text, &self.maps, show),
             json,
         })
     }
 
     /// Flags of an engine among the words behind it.
-    fn flags(&mut self, words: &[Word<'_>]) {
+    fn flags(&mut self, words: &[Word<'d>]) {
         let mut index = 0;
         while let Some(word) = words.get(index) {
             index += 1;
@@ -398,7 +519,7 @@ impl Reader<'_, '_> {
             }
             let is_json = value.as_deref().is_some_and(|v| v.contains('{'));
             let json = if is_json {
-                json_keys::places(self.text, &at.span())
+                json_keys::places(self.text, &at.span(&self.maps))
             } else {
                 Vec::new()
             };
@@ -406,7 +527,7 @@ impl Reader<'_, '_> {
                 name,
                 value,
                 expands: at.expands,
-                place: at.place(self.text, !is_json),
+                place: at.place(self.text, &self.maps, !is_json),
                 json,
                 form: Form::Flag,
             });
@@ -414,11 +535,9 @@ impl Reader<'_, '_> {
     }
 
     fn finish(mut self) -> Run {
-        if self.run.engine.is_some() {
-            // Programs beside a visible engine (ldconfig, a probe) hide nothing.
-            self.run
-                .hidden
-                .retain(|(h, why)| *h != Hidden::Command || why.contains("more than one place"));
+        if self.run.engine.is_some() || self.run.frontend || self.run.tool {
+            // Programs beside a visible one (ldconfig, a probe) hide nothing.
+            self.run.runs.clear();
         }
         if self.export_all {
             self.run.exports.append(&mut self.assigned);
@@ -435,6 +554,12 @@ impl Reader<'_, '_> {
         }
         self.run
     }
+}
+
+/// Whether a name is a shell script's.
+pub(crate) fn is_script_name(name: &str) -> bool {
+    name.rsplit_once('.')
+        .is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("sh"))
 }
 
 /// Whether a word starts a flag rather than being a value: a negative number is a value.

@@ -1,12 +1,15 @@
 //! ConfigMaps: values that variables refer to, and engine configuration files.
 
+use std::sync::Arc;
+
 use model::Form;
 use yaml::{Kind, Limits, Node};
 
-use crate::draft::{ConfigEntry, ConfigMapDraft, FlagDraft};
+use crate::command;
+use crate::draft::{ConfigDetails, ConfigEntry, ConfigMapDraft, FlagDraft};
 use crate::engine;
 use crate::json_keys;
-use crate::place::Text;
+use crate::place::{InScalar, Text};
 
 /// A value longer than this is a script or a data file, not a variable.
 const MAX_VALUE: usize = 16 * 1024;
@@ -29,7 +32,6 @@ pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraf
             let (Some(key), Some(content)) = (key.text(), value.text()) else {
                 continue;
             };
-            let config = config(text, value, content);
             let short = content.len() <= MAX_VALUE;
             entries.push(ConfigEntry {
                 key: key.to_owned(),
@@ -38,21 +40,51 @@ pub(crate) fn read(text: &Text<'_>, root: Node<'_>, name: &str) -> ConfigMapDraf
                 } else {
                     String::new()
                 },
-                place: text.node(value, crate::allow::is_shown(key)),
-                json: if short {
-                    json_keys::places(text, &value.span())
-                } else {
-                    Vec::new()
-                },
-                is_config: config.is_some(),
-                config: config.unwrap_or_default(),
+                position: text.line_column(value.span().start),
+                details: details(text, key, value, content, short).map(Box::new),
             });
         }
     }
     ConfigMapDraft {
         name: name.to_owned(),
+        file: Arc::clone(&text.path),
         entries,
     }
+}
+
+fn details(
+    text: &Text<'_>,
+    key: &str,
+    value: Node<'_>,
+    content: &str,
+    short: bool,
+) -> Option<ConfigDetails> {
+    let shown = crate::allow::is_shown(key);
+    let config = config(text, value, content);
+    let script = (config.is_none() && is_script(key, content))
+        .then(|| command::read_script(text, value, content));
+    let json = if short && content.contains('{') {
+        json_keys::places(text, &value.span())
+    } else {
+        Vec::new()
+    };
+    if !shown && config.is_none() && script.is_none() && json.is_empty() {
+        return None;
+    }
+    Some(ConfigDetails {
+        place: text.node(value, shown),
+        json,
+        config,
+        script,
+    })
+}
+
+/// Whether an entry is a shell script that may start an engine or set variables.
+fn is_script(key: &str, content: &str) -> bool {
+    let named = command::is_script_name(key) || content.starts_with("#!");
+    named
+        && !content.starts_with("#!/usr/bin/env python")
+        && !content.starts_with("#!/usr/bin/python")
 }
 
 /// Keys of an engine's configuration in a scalar's text; `None` where it is not one.
@@ -63,50 +95,50 @@ fn config(text: &Text<'_>, outer: Node<'_>, content: &str) -> Option<Vec<FlagDra
     let stream = yaml::parse(content, &Limits::default());
     let document = stream.documents.first()?;
     let root = document.root();
-    if root.kind() != Kind::Mapping {
+    // A manifest in a ConfigMap is a template for another tool, not an engine's configuration.
+    if root.kind() != Kind::Mapping || root.get("apiVersion").is_some() {
         return None;
     }
-    let mut flags = Vec::new();
-    keys(text, outer, root, &mut flags);
-    Some(flags)
+    let scalar = InScalar::new(text, outer);
+    let inner = Text::inside(Arc::clone(&text.path), content, &scalar);
+    let mut found = Vec::new();
+    flags(&inner, root, Form::EngineConfig, &mut found);
+    Some(found)
 }
 
 /// Known keys of a configuration mapping.
-pub(crate) fn keys(text: &Text<'_>, outer: Node<'_>, root: Node<'_>, flags: &mut Vec<FlagDraft>) {
+pub(crate) fn flags(text: &Text<'_>, root: Node<'_>, form: Form, out: &mut Vec<FlagDraft>) {
     let mut push = |name: String, node: Node<'_>, json: bool| {
-        let span = node.span();
-        let range = span.start as usize..span.end as usize;
-        let located = outer.locate(range.clone());
-        flags.push(FlagDraft {
+        let mut value = String::new();
+        if node.is_scalar() {
+            value.push_str(&node.raw());
+        } else {
+            node_as_json(node, 0, &mut value);
+        }
+        out.push(FlagDraft {
             name,
-            value: Some(if node.is_scalar() {
-                node.raw().into_owned()
-            } else {
-                node_as_json(node, 0)
-            }),
+            value: Some(value),
             expands: false,
-            place: text.within(outer, range, !json),
+            place: text.node(node, !json),
             json: if json {
-                json_keys::places(text, &located)
+                json_keys::places(text, &node.span())
             } else {
                 Vec::new()
             },
-            form: Form::EngineConfig,
+            form,
         });
     };
     for (key, value) in root.entries() {
         let Some(name) = key.text() else { continue };
         if name == "cache_transceiver_config" {
-            if value.is_mapping() {
-                for (key, value) in value.entries() {
-                    if let Some(key) = key.text().filter(|k| {
-                        matches!(
-                            *k,
-                            "backend" | "max_tokens_in_buffer" | "kv_transfer_timeout_ms"
-                        )
-                    }) {
-                        push(format!("cache_transceiver_config.{key}"), value, false);
-                    }
+            for (key, value) in value.entries() {
+                if let Some(key) = key.text().filter(|k| {
+                    matches!(
+                        *k,
+                        "backend" | "max_tokens_in_buffer" | "kv_transfer_timeout_ms"
+                    )
+                }) {
+                    push(format!("cache_transceiver_config.{key}"), value, false);
                 }
             }
             continue;
@@ -121,29 +153,36 @@ pub(crate) fn keys(text: &Text<'_>, outer: Node<'_>, root: Node<'_>, flags: &mut
 }
 
 /// A small mapping as JSON, so that a structured value reads like the flag's.
-fn node_as_json(node: Node<'_>, depth: u32) -> String {
-    if depth > 8 {
-        return "null".to_owned();
+fn node_as_json(node: Node<'_>, depth: u32, out: &mut String) {
+    // Aliases of aliases multiply; what is longer than a setting is none.
+    if depth > 8 || out.len() > MAX_VALUE {
+        out.push_str("null");
+        return;
     }
     match node.kind() {
         Kind::Mapping => {
-            let inner: Vec<String> = node
-                .entries()
-                .map(|(k, v)| {
-                    format!(
-                        "{}:{}",
-                        serde_json::Value::from(k.raw().into_owned()),
-                        node_as_json(v, depth + 1)
-                    )
-                })
-                .collect();
-            format!("{{{}}}", inner.join(","))
+            out.push('{');
+            for (index, (key, value)) in node.entries().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push_str(&serde_json::Value::from(key.raw().into_owned()).to_string());
+                out.push(':');
+                node_as_json(value, depth + 1, out);
+            }
+            out.push('}');
         }
         Kind::Sequence => {
-            let inner: Vec<String> = node.items().map(|v| node_as_json(v, depth + 1)).collect();
-            format!("[{}]", inner.join(","))
+            out.push('[');
+            for (index, value) in node.items().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                node_as_json(value, depth + 1, out);
+            }
+            out.push(']');
         }
-        Kind::Scalar => serde_json::Value::from(node.raw().into_owned()).to_string(),
-        Kind::Null => "null".to_owned(),
+        Kind::Scalar => out.push_str(&serde_json::Value::from(node.raw().into_owned()).to_string()),
+        Kind::Null => out.push_str("null"),
     }
 }

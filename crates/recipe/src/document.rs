@@ -9,11 +9,19 @@ use crate::config_map;
 use crate::draft::{FileDraft, ObjectDraft};
 use crate::dynamo;
 use crate::generic;
+use crate::patches;
 use crate::place::Text;
 use crate::pods::Scope;
+use crate::values;
 
 /// Lists inside lists deeper than this are hostile.
 const MAX_LIST_DEPTH: u32 = 8;
+
+/// What aliases may add to a document before they are a bomb.
+const ALIASED_BYTES: u64 = 1024 * 1024;
+
+/// What an object costs at least.
+const OBJECT_BYTES: u32 = 64;
 
 /// Kinds that never hold a worker, whatever is inside.
 const NO_WORKERS: [&str; 12] = [
@@ -44,6 +52,9 @@ pub fn read(path: &str, source: &str) -> FileDraft {
         compute_domains: Vec::new(),
         claim_templates: Vec::new(),
         problems: Vec::new(),
+        loose_env: Vec::new(),
+        loose_flags: Vec::new(),
+        budget: 0,
     };
     let mut errors = Vec::new();
     yaml::parse_each(source, &Limits::default(), &mut |parsed| match parsed {
@@ -66,7 +77,15 @@ pub fn read(path: &str, source: &str) -> FileDraft {
                     "an alias inside the very node that it refers to",
                 ));
             }
-            object(&text, document.root(), &mut file, 0);
+            // Without aliases a document never costs more than a few times its nodes and its text.
+            let size = u64::try_from(document.node_count())
+                .unwrap_or(u64::MAX)
+                .saturating_add(document.range().len() as u64);
+            file.budget = size.saturating_mul(16).saturating_add(ALIASED_BYTES);
+            manifest(&text, document.root(), &mut file, 0, None);
+            if file.budget == 0 {
+                file.problems.push(too_many_aliases(&text, document.root()));
+            }
         }
         // What comes before the error would be judged as if the rest did not exist.
         Parsed::Broken { error, .. } => errors.push(error),
@@ -79,10 +98,15 @@ pub fn read(path: &str, source: &str) -> FileDraft {
             break;
         }
     }
-    if file.documents == 0 && file.problems.is_empty() {
+    if file.objects.is_empty() && file.problems.is_empty() {
+        let got = if file.documents == 0 {
+            "document"
+        } else {
+            "manifest"
+        };
         file.problems.push(InputProblem {
             cause: "input-empty",
-            detail: "no document in it; a Kubernetes manifest was expected".into(),
+            detail: format!("no {got} in it; a Kubernetes manifest was expected"),
             fix: "give a manifest".into(),
             position: None,
             outcome: Outcome::Empty,
@@ -91,8 +115,15 @@ pub fn read(path: &str, source: &str) -> FileDraft {
     file
 }
 
-fn object(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
-    if root.is_null() {
+/// Reads one object, or a list of them. `partial` says that it stands inside something that makes it a part.
+pub(crate) fn manifest(
+    text: &Text<'_>,
+    root: Node<'_>,
+    file: &mut FileDraft,
+    depth: u32,
+    partial: Option<Partial>,
+) {
+    if root.is_null() || !file.spend(OBJECT_BYTES) {
         return;
     }
     if !root.is_mapping() {
@@ -102,13 +133,19 @@ fn object(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
                 .all(|i| i.get("op").is_some() && i.get("path").is_some())
             && root.items().next().is_some()
         {
-            // A JSON6902 patch: it belongs to the kustomization that names it.
+            // A JSON6902 patch: what it patches is in the kustomization that names it.
             file.objects.push(ObjectDraft {
                 kind: "JSON patch".into(),
                 name: String::new(),
                 namespace: None,
                 partial: Some(Partial::Patch),
             });
+            let scope = Scope {
+                kind: "JSON patch".into(),
+                object_index: last_index(file),
+                ..Scope::default()
+            };
+            patches::operations(text, root, None, &scope, file);
             return;
         }
         let (line, column) = text.line_column(root.span().start);
@@ -139,7 +176,7 @@ fn object(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
     {
         if depth < MAX_LIST_DEPTH {
             for item in items.items() {
-                object(text, item, file, depth + 1);
+                manifest(text, item, file, depth + 1, partial);
             }
         }
         return;
@@ -153,35 +190,60 @@ fn object(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
         .get_path(&["metadata", "namespace"])
         .and_then(Node::text)
         .map(str::to_owned);
-    let partial = match kind.as_str() {
+    let partial = partial.or(match kind.as_str() {
         "" => Some(Partial::Data),
-        "Kustomization" | "Component" => Some(Partial::Patch),
+        // The last is merged under services that are elsewhere.
+        "Kustomization" | "Component" | "LLMInferenceServiceConfig" => Some(Partial::Patch),
         _ => None,
-    };
-    file.objects.push(ObjectDraft {
-        kind: kind.clone(),
-        name: name.to_owned(),
-        namespace,
-        partial,
     });
+    // One object without workers stands for all of them: a file can hold a million.
+    let bare = matches!(kind.as_str(), "ConfigMap" | "ComputeDomain")
+        || kind.starts_with("ResourceClaim")
+        || NO_WORKERS.contains(&kind.as_str());
+    if !bare || file.objects.is_empty() {
+        file.objects.push(ObjectDraft {
+            kind: kind.clone(),
+            name: name.to_owned(),
+            namespace,
+            partial,
+        });
+    }
     let scope = Scope {
         object: name.to_owned(),
         kind: kind.clone(),
-        object_index: u32::try_from(file.objects.len() - 1).unwrap_or(u32::MAX),
+        object_index: last_index(file),
         ..Scope::default()
     };
     match kind.as_str() {
         "DynamoGraphDeployment" => dynamo::graph(text, root, &scope, file),
         "DynamoComponentDeployment" => dynamo::component_deployment(text, root, &scope, file),
+        "DynamoGraphDeploymentRequest" => dynamo::request(text, root, file, depth),
         "ConfigMap" => file.config_maps.push(config_map::read(text, root, name)),
         "ComputeDomain" => file.compute_domains.push(compute_domain(text, root, name)),
         "ResourceClaimTemplate" | "ResourceClaim" => {
             file.claim_templates.push(claim_template(root, name));
         }
-        "Kustomization" | "Component" | "" => {}
+        "Kustomization" | "Component" => patches::kustomization(text, root, &scope, file),
+        "ModelBooster" => values::read(text, root, &scope, file),
+        "RoleBasedGroup" => generic::role_based_group(text, root, &scope, file),
+        "" => {
+            let before = file.containers.len();
+            values::read(text, root, &scope, file);
+            if file.containers.len() > before {
+                if let Some(object) = file.objects.last_mut() {
+                    object.partial = Some(Partial::Values);
+                }
+            } else {
+                values::loose(text, root, file);
+            }
+        }
         kind if NO_WORKERS.contains(&kind) => {}
         _ => generic::read(text, root, &scope, file),
     }
+}
+
+fn last_index(file: &FileDraft) -> u32 {
+    u32::try_from(file.objects.len().saturating_sub(1)).unwrap_or(u32::MAX)
 }
 
 fn compute_domain(text: &Text<'_>, root: Node<'_>, name: &str) -> ComputeDomain {
@@ -241,6 +303,21 @@ fn alias_problem(text: &Text<'_>, span: &std::ops::Range<u32>, what: &str) -> In
         cause: "input-broken-alias",
         detail: format!("line {} has {what}", position.0),
         fix: "define the anchor first (&name), or write the value out".into(),
+        position: Some(position),
+        outcome: Outcome::Broken,
+    }
+}
+
+fn too_many_aliases(text: &Text<'_>, root: Node<'_>) -> InputProblem {
+    let position = text.line_column(root.span().start);
+    InputProblem {
+        cause: "input-broken-alias",
+        detail: format!(
+            "the aliases of the document at line {} multiply to more than a manifest can hold; what lies beyond was not looked at",
+            position.0
+        ),
+        fix: "write out what is needed; aliases to lists of aliases are no way to write a manifest"
+            .into(),
         position: Some(position),
         outcome: Outcome::Broken,
     }

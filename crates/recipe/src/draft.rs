@@ -77,6 +77,12 @@ pub(crate) struct Run {
     pub(crate) assigned: Vec<EnvDraft>,
     /// What is hidden, and by what.
     pub(crate) hidden: Vec<(Hidden, String)>,
+    /// Scripts that are sourced.
+    pub(crate) sources: Vec<String>,
+    /// Scripts and programs that are run and that no rule knows.
+    pub(crate) runs: Vec<String>,
+    /// Files of exports that it writes for others to source.
+    pub(crate) writes: Vec<(String, Vec<EnvDraft>)>,
     /// The engine is started by `mpirun`.
     pub(crate) mpirun: bool,
 }
@@ -124,6 +130,8 @@ pub(crate) struct Draft {
     pub(crate) nodes: u64,
     pub(crate) replicas: Option<u64>,
     pub(crate) mounts: Vec<Mount>,
+    /// Files of exports that the pod's init containers write.
+    pub(crate) written: Vec<(String, Vec<EnvDraft>)>,
     pub(crate) same_host: Option<Located<String>>,
     /// Kubernetes runs it to completion.
     pub(crate) job: bool,
@@ -137,18 +145,53 @@ pub(crate) struct ConfigEntry {
     pub(crate) key: String,
     /// The text, where it is short enough to be a setting.
     pub(crate) value: String,
+    /// Line and column of the value.
+    pub(crate) position: (u32, u32),
+    /// What only entries that can matter have: most ConfigMaps hold data of other programs.
+    pub(crate) details: Option<Box<ConfigDetails>>,
+}
+
+/// What an entry that can decide something holds.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfigDetails {
     pub(crate) place: Place,
     pub(crate) json: Vec<(&'static str, Place)>,
-    /// Keys of an engine's configuration file.
-    pub(crate) config: Vec<FlagDraft>,
-    /// It parses as an engine's configuration.
-    pub(crate) is_config: bool,
+    /// Keys of an engine's configuration file, where it is one.
+    pub(crate) config: Option<Vec<FlagDraft>>,
+    /// What it runs, where it is a shell script.
+    pub(crate) script: Option<Run>,
+}
+
+impl ConfigEntry {
+    /// The place of the value, blanked where nothing vouches for it.
+    pub(crate) fn place(&self, file: &Arc<str>) -> Place {
+        if let Some(details) = &self.details {
+            return details.place.clone();
+        }
+        let text = format!("{}: \u{2026}", self.key);
+        let mark = u32::try_from(self.key.len()).unwrap_or(0) + 2;
+        Place {
+            file: Arc::clone(file),
+            line: self.position.0,
+            column: self.position.1,
+            text: text.into(),
+            mark: (mark, mark + 3),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Vec<(&'static str, Place)> {
+        self.details
+            .as_ref()
+            .map(|d| d.json.clone())
+            .unwrap_or_default()
+    }
 }
 
 /// A ConfigMap.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigMapDraft {
     pub(crate) name: String,
+    pub(crate) file: Arc<str>,
     pub(crate) entries: Vec<ConfigEntry>,
 }
 
@@ -163,6 +206,22 @@ pub struct FileDraft {
     pub(crate) compute_domains: Vec<ComputeDomain>,
     pub(crate) claim_templates: Vec<model::ClaimTemplate>,
     pub(crate) problems: Vec<InputProblem>,
+    /// Variables of a document that describes no worker.
+    pub(crate) loose_env: Vec<EnvDraft>,
+    /// Engine settings of a document that describes no worker.
+    pub(crate) loose_flags: Vec<FlagDraft>,
+    /// Bytes that may still be looked at in the document being read. Every part counts as often as aliases
+    /// lead to it, so that aliases of aliases end early.
+    pub(crate) budget: u64,
+}
+
+impl FileDraft {
+    /// Takes the cost of a part from the budget; false once there is nothing left, or too little.
+    pub(crate) fn spend(&mut self, cost: u32) -> bool {
+        let left = self.budget.checked_sub(u64::from(cost).max(1));
+        self.budget = left.unwrap_or(0);
+        left.is_some()
+    }
 }
 
 /// One Kubernetes object, or what stands for one.

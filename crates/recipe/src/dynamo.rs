@@ -4,9 +4,10 @@
 //! Source: deploy/operator/api/{v1alpha1,v1beta1} of ai-dynamo/dynamo. Variables merge by name, lowest first:
 //! graph-wide, service, main container.
 
-use model::{Engine, Role};
+use model::{Engine, Partial, Role};
 use yaml::{Kind, Node};
 
+use crate::document;
 use crate::draft::{Draft, FileDraft};
 use crate::engine;
 use crate::place::Text;
@@ -56,6 +57,20 @@ pub(crate) fn graph<'d>(text: &Text<'_>, root: Node<'d>, scope: &Scope<'d>, file
                 scope,
                 file,
             );
+        }
+    }
+}
+
+/// Reads a DynamoGraphDeploymentRequest: the planner makes the graph, so only its overrides can be judged, as parts.
+pub(crate) fn request(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft, depth: u32) {
+    if let Some(graph) = root
+        .get_path(&["spec", "overrides", "dgd"])
+        .filter(|g| g.is_mapping())
+    {
+        let before = file.containers.len();
+        document::manifest(text, graph, file, depth + 1, Some(Partial::Patch));
+        for draft in file.containers.iter_mut().skip(before) {
+            draft.patch = true;
         }
     }
 }

@@ -42,6 +42,13 @@ pub(crate) fn read(text: &Text<'_>, env: Node<'_>, graph: bool, out: &mut Vec<En
     }
 }
 
+/// Reads one entry of an `env` list.
+pub(crate) fn one(text: &Text<'_>, item: Node<'_>, out: &mut Vec<EnvDraft>) {
+    if item.is_mapping() {
+        entry(text, item, item, false, out);
+    }
+}
+
 fn entry(text: &Text<'_>, list: Node<'_>, item: Node<'_>, graph: bool, out: &mut Vec<EnvDraft>) {
     let Some((_, name_node)) = item.entry("name") else {
         return;

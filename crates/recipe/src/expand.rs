@@ -110,6 +110,12 @@ impl<'e> Variables<'e> {
     }
 
     fn lookup(&self, reference: &Reference, own: Option<&str>, depth: u32) -> Expanded {
+        if crate::credentials::is_credential(&reference.name) {
+            return Expanded::Unknown(format!(
+                "variable {}, whose value is not shown",
+                reference.name
+            ));
+        }
         if reference.command {
             return Expanded::Unknown("computed in the start script".into());
         }

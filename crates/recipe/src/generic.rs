@@ -4,12 +4,15 @@
 
 use yaml::{Kind, Node};
 
-use crate::draft::FileDraft;
+use crate::draft::{Draft, FileDraft};
 use crate::place::Text;
 use crate::pods::{self, Scope};
 
 /// Templates nest far less deep than this.
 const MAX_DEPTH: u32 = 40;
+
+/// What a pod template costs at least, however short it is.
+const TEMPLATE_BYTES: u32 = 1024;
 
 /// Mapping keys that lead away from the pods that run.
 const NOT_PODS: [&str; 4] = [
@@ -75,8 +78,82 @@ pub(crate) fn read<'d>(text: &Text<'_>, root: Node<'d>, scope: &Scope<'d>, file:
     }
 }
 
+/// Reads a RoleBasedGroup: roles refer to templates by name and patch them.
+pub(crate) fn role_based_group<'d>(
+    text: &Text<'_>,
+    root: Node<'d>,
+    scope: &Scope<'d>,
+    file: &mut FileDraft,
+) {
+    let Some(spec) = root.get("spec") else { return };
+    let templates = spec.get("roleTemplates");
+    let Some(roles) = spec.get("roles").filter(|r| r.is_sequence()) else {
+        return read(text, root, scope, file);
+    };
+    for role in roles.items().filter(|r| r.is_mapping()) {
+        let name = role.get("name").and_then(Node::text).unwrap_or_default();
+        let mut scope = scope.clone();
+        scope.component = Some(name.to_owned());
+        scope.names.push(name.to_owned());
+        scope.replicas = role
+            .get("replicas")
+            .and_then(Node::as_i64)
+            .and_then(|n| u64::try_from(n).ok());
+        let before = file.containers.len();
+        let referred = role_template(role).and_then(|(name, patch)| {
+            let template = templates?
+                .items()
+                .find(|t| t.get("name").and_then(Node::text) == Some(name))?;
+            Some((template, patch))
+        });
+        match referred {
+            Some((template, patch)) => {
+                walk(text, template, &scope, file, 1);
+                for draft in file.containers.iter_mut().skip(before) {
+                    name.clone_into(&mut draft.name);
+                    overlay(text, patch, draft);
+                    pods::surroundings(text, &scope, draft);
+                }
+            }
+            None => walk(text, role, &scope, file, 1),
+        }
+    }
+}
+
+/// The template that a role names and its patch, wherever the pattern keeps them.
+fn role_template(role: Node<'_>) -> Option<(&str, Option<Node<'_>>)> {
+    let reference = role
+        .get_path(&["standalonePattern", "templateRef"])
+        .or_else(|| role.get_path(&["leaderWorkerPattern", "templateRef"]))
+        .or_else(|| role.get("templateRef"))?;
+    Some((
+        reference.get("name").and_then(Node::text)?,
+        reference.get("patch"),
+    ))
+}
+
+/// A strategic patch over a template's container of the same name.
+fn overlay(text: &Text<'_>, patch: Option<Node<'_>>, draft: &mut Draft) {
+    let Some(spec) =
+        patch.and_then(|p| p.get("spec").or_else(|| p.get_path(&["template", "spec"])))
+    else {
+        return;
+    };
+    let Some(containers) = spec.get("containers") else {
+        return;
+    };
+    let container = containers
+        .items()
+        .find(|c| c.get("name").and_then(Node::text) == Some(draft.container.as_str()));
+    if let Some(container) = container {
+        pods::container(text, container, draft);
+        pods::pod_spec(text, spec, Some(container), draft);
+        draft.place = text.node(container.get("name").unwrap_or(container), true);
+    }
+}
+
 fn walk<'d>(text: &Text<'_>, node: Node<'d>, scope: &Scope<'d>, file: &mut FileDraft, depth: u32) {
-    if depth > MAX_DEPTH {
+    if depth > MAX_DEPTH || !file.spend(1) {
         return;
     }
     match node.kind() {
@@ -132,7 +209,10 @@ fn mapping<'d>(
         scope.labels.extend(metadata.get("labels"));
         scope.annotations.extend(metadata.get("annotations"));
     }
-    if node.get("containers").is_some_and(Node::is_sequence) {
+    if let Some(containers) = node.get("containers").filter(|c| c.is_sequence()) {
+        if !file.spend(cost(node).max(TEMPLATE_BYTES)) || !file.spend(cost(containers)) {
+            return;
+        }
         pods::read(text, node, &scope, &mut file.containers);
         // OME and others keep the main container beside the list.
         if let Some(runner) = node.get("runner").filter(|r| r.is_mapping()) {
@@ -160,6 +240,20 @@ fn mapping<'d>(
             walk(text, value, &scope, file, depth + 1);
         }
     }
+}
+
+/// What reading a pod template costs: its text, and the text that aliases bring into its containers.
+fn cost(node: Node<'_>) -> u32 {
+    let of = |n: Node<'_>| n.span().len().try_into().unwrap_or(u32::MAX);
+    let aliased = |n: Node<'_>| {
+        n.children()
+            .filter(|c| c.alias_span().is_some())
+            .map(of)
+            .fold(0_u32, u32::saturating_add)
+    };
+    node.items()
+        .map(aliased)
+        .fold(of(node).saturating_add(aliased(node)), u32::saturating_add)
 }
 
 fn one_container<'d>(

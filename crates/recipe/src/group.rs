@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Deployment, Facts, Input, Located, Partial, Role, Worker};
+use model::{Deployment, Facts, Input, Located, Partial, Role, Setting, Value, Worker};
 
-use crate::draft::{ConfigMapDraft, FileDraft, ObjectDraft};
+use crate::credentials;
+use crate::draft::{ConfigMapDraft, EnvDraft, EnvValue, FileDraft, FlagDraft, ObjectDraft};
 use crate::resolve::{self, Resolved};
 
 /// Turns the drafts of all files into facts.
@@ -39,7 +40,9 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
                 .map(|d| resolve::resolve(d, in_directory))
                 .collect(),
         );
+        let mut loose = loose(&file.loose_env, &file.loose_flags);
         for mut deployment in deployments {
+            deployment.loose = std::mem::take(&mut loose);
             deployment.compute_domains.clone_from(&file.compute_domains);
             deployment.claim_templates.clone_from(&file.claim_templates);
             let key = pair_key(&file.path, &deployment);
@@ -48,6 +51,31 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
     }
     facts.deployments = join_halves(open);
     facts
+}
+
+/// Settings of documents that describe no worker.
+fn loose(env: &[EnvDraft], flags: &[FlagDraft]) -> Vec<Setting> {
+    let env = env
+        .iter()
+        .filter(|e| crate::allow::is_shown(&e.name))
+        .map(|e| Setting {
+            name: e.name.clone(),
+            value: match &e.value {
+                EnvValue::Literal(text) if !text.contains("{{") => {
+                    Value::Literal(credentials::without_user(text.clone()))
+                }
+                _ => Value::Dynamic("filled in by the tool that uses this file".to_owned()),
+            },
+            form: e.form,
+            place: e.place.clone(),
+        });
+    let flags = flags.iter().filter(|f| f.json.is_empty()).map(|f| Setting {
+        name: f.name.clone(),
+        value: credentials::of_flag(f.value.clone().unwrap_or_default()),
+        form: f.form,
+        place: f.place.clone(),
+    });
+    env.chain(flags).collect()
 }
 
 fn directory(path: &str) -> &str {
@@ -188,7 +216,9 @@ fn deployment(
     workers: Vec<Resolved>,
     file_is_disaggregated: bool,
 ) -> Deployment {
-    let disaggregated = is_disaggregated(&workers)
+    let is_part = object.is_some_and(|o| o.partial == Some(Partial::Patch));
+    let disaggregated = is_part
+        || is_disaggregated(&workers)
         || (file_is_disaggregated && workers.iter().any(|w| weak(w).is_some_and(Role::moves_kv)));
     let all_patches = !workers.is_empty()
         && workers.iter().all(|w| w.patch || w.frontend)

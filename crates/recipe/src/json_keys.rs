@@ -39,11 +39,7 @@ pub(crate) fn places(text: &Text<'_>, span: &Range<u32>) -> Vec<(&'static str, P
             let value = after.get(colon + 1..).unwrap_or_default();
             let skipped = value.len() - value.trim_start().len();
             let value = value.trim_start();
-            let len = if value.starts_with('[') {
-                value.find(']').map_or(value.len(), |i| i + 1)
-            } else {
-                value.find([',', '}', '\n']).unwrap_or(value.len())
-            };
+            let len = length(value);
             // One line is marked; a value on the next line is left out.
             let mut end = at + key.len() + colon + 1 + skipped + len;
             if let Some(newline) = source.get(at..end).and_then(|s| s.find('\n')) {
@@ -59,4 +55,19 @@ pub(crate) fn places(text: &Text<'_>, span: &Range<u32>) -> Vec<(&'static str, P
         }
     }
     found
+}
+
+/// Length of a string, of a list of strings, or of a word; nothing of an object, which can hold anything.
+fn length(value: &str) -> usize {
+    let stop = if value.starts_with('[') {
+        "]\n{:"
+    } else {
+        ",}\n{[:"
+    };
+    let len = value.find(|c| stop.contains(c)).unwrap_or(value.len());
+    match value.get(len..).and_then(|rest| rest.chars().next()) {
+        Some('{' | '[' | ':') => 0,
+        Some(']') => len + 1,
+        _ => len,
+    }
 }

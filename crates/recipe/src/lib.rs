@@ -8,9 +8,11 @@
 //! No file is opened here; the caller brings the text.
 
 mod allow;
+mod blank;
 mod command;
 mod config_map;
 mod connector;
+mod credentials;
 mod document;
 mod draft;
 mod dynamo;
@@ -20,11 +22,14 @@ mod expand;
 mod generic;
 mod group;
 mod json_keys;
+mod patches;
 mod place;
 mod pods;
 mod resolve;
 mod resources;
+mod scalar_map;
 mod shell;
+mod values;
 
 pub use document::read;
 pub use draft::FileDraft;

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use model::Place;
 use yaml::{LineIndex, Node};
 
+use crate::scalar_map::ScalarMap;
+
 /// What stands in for text that is not shown.
 pub(crate) const BLANK: char = '…';
 
@@ -30,10 +32,57 @@ pub(crate) struct Text<'s> {
     /// Start of the line of the last lookup and its number: documents are read from top to bottom, so the next
     /// place is rarely far behind it.
     last: Cell<(usize, u32)>,
+    /// Set where the text is a scalar of another one.
+    outer: Option<&'s dyn Outer>,
 }
 
 /// How far ahead a lookup counts line breaks itself before it asks the index.
 const NEAR: usize = 16 * 1024;
+
+/// Where an inner text is written: a scalar of another text.
+pub(crate) trait Outer {
+    /// The place of a range of the inner text.
+    fn place_inner(&self, mark: &Range<u32>, shown: &[Range<u32>], around: Around) -> Place;
+    /// Line and column of an offset of the inner text, in the outermost text.
+    fn line_column_inner(&self, offset: u32) -> (u32, u32);
+}
+
+/// A scalar whose text is read as a text of its own: a patch, a configuration file, a script.
+pub(crate) struct InScalar<'t, 's, 'd> {
+    text: &'t Text<'s>,
+    map: ScalarMap<'d>,
+}
+
+impl<'t, 's, 'd> InScalar<'t, 's, 'd> {
+    pub(crate) fn new(text: &'t Text<'s>, node: Node<'d>) -> Self {
+        Self {
+            text,
+            map: ScalarMap::new(node),
+        }
+    }
+
+    fn outer_range(&self, range: &Range<u32>) -> Range<u32> {
+        self.map.locate(range.start as usize..range.end as usize)
+    }
+}
+
+impl Outer for InScalar<'_, '_, '_> {
+    fn place_inner(&self, mark: &Range<u32>, shown: &[Range<u32>], around: Around) -> Place {
+        let shown: Vec<Range<u32>> = shown.iter().map(|r| self.outer_range(r)).collect();
+        // Lines of a literal block are lines of the file; of other scalars only the marked text is known.
+        let around = if self.map.node().style() == yaml::Style::Literal {
+            around
+        } else {
+            Around::Inside
+        };
+        self.text.place(&self.outer_range(mark), &shown, around)
+    }
+
+    fn line_column_inner(&self, offset: u32) -> (u32, u32) {
+        self.text
+            .line_column(self.outer_range(&(offset..offset)).start)
+    }
+}
 
 /// How much of the line around a mark is structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +100,15 @@ impl<'s> Text<'s> {
             source: text,
             lines: OnceCell::new(),
             last: Cell::new((0, 1)),
+            outer: None,
+        }
+    }
+
+    /// A text inside a scalar; places in it are places of the file.
+    pub(crate) fn inside(path: Arc<str>, source: &'s str, outer: &'s dyn Outer) -> Self {
+        Self {
+            outer: Some(outer),
+            ..Self::new(path, source)
         }
     }
 
@@ -60,6 +118,9 @@ impl<'s> Text<'s> {
 
     /// Line and column of an offset, both from 1.
     pub(crate) fn line_column(&self, offset: u32) -> (u32, u32) {
+        if let Some(outer) = self.outer {
+            return outer.line_column_inner(offset);
+        }
         let (line, start) = self.line_of(offset as usize);
         let column = self
             .source
@@ -85,6 +146,11 @@ impl<'s> Text<'s> {
                 .get(known..start)
                 .map_or(0, |b| b.split(|c| *c == b'\n').count() - 1);
             number.saturating_add(u32::try_from(breaks).unwrap_or(u32::MAX))
+        } else if start < known && known - start <= NEAR {
+            let breaks = bytes
+                .get(start..known)
+                .map_or(0, |b| b.split(|c| *c == b'\n').count() - 1);
+            number.saturating_sub(u32::try_from(breaks).unwrap_or(0))
         } else {
             self.lines()
                 .line_column(u32::try_from(start).unwrap_or(u32::MAX))
@@ -96,6 +162,9 @@ impl<'s> Text<'s> {
 
     /// The place of `mark`. `shown` are the byte ranges whose text may be shown.
     pub(crate) fn place(&self, mark: &Range<u32>, shown: &[Range<u32>], around: Around) -> Place {
+        if let Some(outer) = self.outer {
+            return outer.place_inner(mark, shown, around);
+        }
         let (line, column) = self.line_column(mark.start);
         let line_start = self.line_of(mark.start as usize).1;
         let mut start = line_start;
@@ -105,7 +174,8 @@ impl<'s> Text<'s> {
             end -= 1;
         }
         let at = (mark.start as usize).min(end);
-        if end - start > WINDOW * 2 {
+        let cut = end - start > WINDOW * 2;
+        if cut {
             start = floor_char(self.source, at.saturating_sub(WINDOW)).max(start);
             end = floor_char(self.source, (at + WINDOW).min(end));
         }
@@ -116,7 +186,13 @@ impl<'s> Text<'s> {
         let mut parts: Vec<Range<usize>> = shown
             .iter()
             .map(|r| (r.start as usize).max(start)..(r.end as usize).min(end))
-            .filter(|r| r.start < r.end)
+            .filter(|r| {
+                r.start < r.end
+                    && !self
+                        .source
+                        .get(r.clone())
+                        .is_some_and(crate::credentials::in_url)
+            })
             .collect();
         parts.sort_by_key(|r| r.start);
         // The mark itself, where its text may not be shown, becomes one blank.
@@ -129,12 +205,14 @@ impl<'s> Text<'s> {
             if part.start < cursor {
                 continue;
             }
-            blank(
-                self.source.get(cursor..part.start).unwrap_or_default(),
-                around,
-                cursor == line_start,
-                &mut out,
-            );
+            let gap = self.source.get(cursor..part.start).unwrap_or_default();
+            if cut && cursor == start && !gap.trim().is_empty() {
+                // A cut can fall into a quoted value; nothing tells what is structure behind it.
+                push_blank(&mut out);
+                out.push(' ');
+            } else {
+                blank(gap, around, cursor == line_start, &mut out);
+            }
             if part.start == part.end {
                 let from = byte_len(&out);
                 out.push(BLANK);
@@ -175,13 +253,6 @@ impl<'s> Text<'s> {
         let shown = if show { vec![span.clone()] } else { Vec::new() };
         self.place(&span, &shown, Around::Yaml)
     }
-
-    /// The place of a part of a scalar's decoded text.
-    pub(crate) fn within(&self, node: Node<'_>, part: Range<usize>, show: bool) -> Place {
-        let span = node.locate(part);
-        let shown = if show { vec![span.clone()] } else { Vec::new() };
-        self.place(&span, &shown, Around::Inside)
-    }
 }
 
 fn byte_len(text: &str) -> u32 {
@@ -199,12 +270,12 @@ fn floor_char(text: &str, mut at: usize) -> usize {
 /// Appends what may be shown of `gap`.
 fn blank(gap: &str, around: Around, line_start: bool, out: &mut String) {
     match around {
-        Around::Yaml => blank_yaml(gap, line_start, out),
+        Around::Yaml => crate::blank::yaml(gap, line_start, out),
         Around::Inside => blank_shell(gap, out),
     }
 }
 
-fn push_blank(out: &mut String) {
+pub(crate) fn push_blank(out: &mut String) {
     // One blank stands for any number of words beside each other.
     let end = out.trim_end().len();
     if out.get(..end).is_some_and(|t| t.ends_with(BLANK)) {
@@ -228,58 +299,6 @@ fn blank_shell(gap: &str, out: &mut String) {
             push_blank(out);
         }
         rest = tail;
-    }
-}
-
-fn blank_yaml(gap: &str, line_start: bool, out: &mut String) {
-    // A key may stand where the line or a flow mapping starts, and after `- `.
-    let mut key_may_start = line_start;
-    let mut rest = gap;
-    while let Some(first) = rest.chars().next() {
-        let width = first.len_utf8();
-        match first {
-            c if c.is_whitespace() => out.push(c),
-            '{' | '[' | ',' | '}' | ']' | '"' | '\'' => {
-                out.push(first);
-                key_may_start = matches!(first, '{' | '[' | ',' | '"' | '\'');
-            }
-            '-' if key_may_start
-                && rest
-                    .get(1..)
-                    .is_none_or(|r| r.is_empty() || r.starts_with(' ')) =>
-            {
-                out.push('-');
-            }
-            ':' => {
-                out.push(':');
-                key_may_start = false;
-            }
-            '#' => return push_blank(out),
-            _ => {
-                let end = rest
-                    .find(|c: char| {
-                        !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~'))
-                    })
-                    .unwrap_or(rest.len());
-                let (token, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
-                let after = tail.trim_start_matches(['"', '\'']);
-                let is_key = after
-                    .strip_prefix(':')
-                    .is_some_and(|r| r.is_empty() || r.starts_with([' ', '\t', '\r']));
-                if key_may_start && is_key && !token.is_empty() {
-                    out.push_str(token);
-                    rest = tail;
-                    continue;
-                }
-                push_blank(out);
-                key_may_start = false;
-                // The value ends where flow punctuation follows, else with the gap.
-                let stop = rest.find([',', '}', ']']).unwrap_or(rest.len());
-                rest = rest.get(stop.max(width)..).unwrap_or_default();
-                continue;
-            }
-        }
-        rest = rest.get(width..).unwrap_or_default();
     }
 }
 

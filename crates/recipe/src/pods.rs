@@ -80,6 +80,7 @@ pub(crate) fn empty(scope: &Scope<'_>, name: String, container: String, place: P
         nodes: scope.nodes.unwrap_or(1).max(1),
         replicas: scope.replicas,
         mounts: Vec::new(),
+        written: Vec::new(),
         same_host: None,
         job: scope.job,
         patch: false,
@@ -105,7 +106,10 @@ pub(crate) fn container(text: &Text<'_>, node: Node<'_>, draft: &mut Draft) {
     if let Some(list) = node.get("resources") {
         resources::read(text, list, draft);
     }
-    let run = command::read(text, node);
+    let mut run = command::read(text, node);
+    if let Some(flags) = additional_flags(text, node) {
+        run.flags.extend(flags.flags);
+    }
     if run.given || !draft.run.given {
         draft.run = run;
     }
@@ -115,7 +119,18 @@ pub(crate) fn container(text: &Text<'_>, node: Node<'_>, draft: &mut Draft) {
     draft.patch = draft.image.is_none() && !draft.run.given && draft.accelerators.is_none();
 }
 
-fn security_context(text: &Text<'_>, security: Node<'_>, draft: &mut Draft) {
+/// Engine flags that an entry point takes from a variable (KServe's VLLM_ADDITIONAL_ARGS).
+fn additional_flags(text: &Text<'_>, node: Node<'_>) -> Option<Run> {
+    let list = node.get("env").filter(|e| e.is_sequence())?;
+    let entry = list
+        .items()
+        .find(|i| i.get("name").and_then(Node::text) == Some("VLLM_ADDITIONAL_ARGS"))?;
+    let value = entry.get("value")?;
+    Some(command::read_flags(text, value, value.text()?))
+}
+
+/// Reads a container's security context.
+pub(crate) fn security_context(text: &Text<'_>, security: Node<'_>, draft: &mut Draft) {
     draft.privileged |= security
         .get("privileged")
         .and_then(Node::as_bool)
@@ -167,15 +182,8 @@ pub(crate) fn pod_spec(
             let Some(name) = volume.get("name").and_then(Node::text) else {
                 continue;
             };
-            if let Some(path) = volume.get_path(&["hostPath", "path"])
-                && let Some(value) = path
-                    .text()
-                    .filter(|p| matches!(p.trim_end_matches('/'), "/dev" | "/dev/infiniband"))
-            {
-                draft.host_paths.push(Located {
-                    value: value.to_owned(),
-                    place: text.node(path, true),
-                });
+            if let Some(path) = volume.get_path(&["hostPath", "path"]) {
+                host_path(text, path, draft);
             }
             let config_map = volume
                 .get_path(&["configMap", "name"])
@@ -208,6 +216,45 @@ pub(crate) fn pod_spec(
     );
     if draft.same_host.is_none() {
         draft.same_host = same_host(text, spec);
+    }
+    if !draft.run.sources.is_empty() {
+        written_by_init(text, spec, draft);
+    }
+}
+
+/// A host path that matters here.
+pub(crate) fn host_path(text: &Text<'_>, path: Node<'_>, draft: &mut Draft) {
+    if let Some(value) = path
+        .text()
+        .filter(|p| matches!(p.trim_end_matches('/'), "/dev" | "/dev/infiniband"))
+    {
+        draft.host_paths.push(Located {
+            value: value.to_owned(),
+            place: text.node(path, true),
+        });
+    }
+}
+
+/// Annotations that attach networks.
+pub(crate) fn annotations(text: &Text<'_>, list: Node<'_>, draft: &mut Draft) {
+    for (key, _) in list.entries() {
+        let Some(name) = key.text() else { continue };
+        let wanted = NETWORK_ANNOTATIONS.contains(&name) || name.starts_with("rdma.ome.io/");
+        if wanted && !draft.annotations.iter().any(|(n, _)| n == name) {
+            draft
+                .annotations
+                .push((name.to_owned(), text.node(key, true)));
+        }
+    }
+}
+
+/// Files of exports that init containers write.
+fn written_by_init(text: &Text<'_>, spec: Node<'_>, draft: &mut Draft) {
+    let Some(list) = spec.get("initContainers") else {
+        return;
+    };
+    for node in list.items().filter(|n| n.is_mapping()) {
+        draft.written.extend(command::read(text, node).writes);
     }
 }
 
@@ -263,16 +310,8 @@ pub(crate) fn surroundings(text: &Text<'_>, scope: &Scope<'_>, draft: &mut Draft
             }
         }
     }
-    for annotations in &scope.annotations {
-        for (key, _) in annotations.entries() {
-            let Some(name) = key.text() else { continue };
-            let wanted = NETWORK_ANNOTATIONS.contains(&name) || name.starts_with("rdma.ome.io/");
-            if wanted && !draft.annotations.iter().any(|(n, _)| n == name) {
-                draft
-                    .annotations
-                    .push((name.to_owned(), text.node(key, true)));
-            }
-        }
+    for list in &scope.annotations {
+        annotations(text, *list, draft);
     }
     if draft.hinted.is_none() {
         draft.hinted = engine::role_of_name(&draft.container)

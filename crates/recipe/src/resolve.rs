@@ -3,7 +3,8 @@
 use model::{Engine, Form, Hidden, Located, Place, Setting, Value, Worker};
 
 use crate::connector;
-use crate::draft::{ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft};
+use crate::credentials;
+use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft, Run};
 use crate::engine;
 use crate::expand::{Expanded, Syntax, Variables};
 
@@ -34,7 +35,9 @@ pub(crate) struct Resolved {
 
 /// Resolves one draft against the ConfigMaps of the same input.
 pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved {
+    let mut draft = draft;
     let mut hidden = draft.run.hidden.clone();
+    scripts(&mut draft, config_maps, &mut hidden);
     let variables_list = variables(&draft, config_maps, &mut hidden);
     let variables = Variables {
         list: &variables_list,
@@ -107,6 +110,81 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     }
 }
 
+/// Scripts that the command runs or sources: out of mounted ConfigMaps and files that the pod itself wrote.
+fn scripts(draft: &mut Draft, config_maps: &[ConfigMapDraft], hidden: &mut Vec<(Hidden, String)>) {
+    for path in std::mem::take(&mut draft.run.sources) {
+        let written = draft
+            .run
+            .writes
+            .iter()
+            .chain(&draft.written)
+            .filter(|(p, _)| *p == path);
+        let exports: Vec<EnvDraft> = written.flat_map(|(_, e)| e.iter().cloned()).collect();
+        if !exports.is_empty() {
+            // What the script exports after the line that sources the file wins, which is rare; what stands
+            // before it is replaced.
+            draft.run.exports.extend(exports);
+        } else if let Some(script) = mounted(draft, &path, config_maps).and_then(script_of) {
+            draft.run.exports.extend(script.exports);
+        } else {
+            hidden.push((
+                Hidden::Environment,
+                format!(
+                    "the start script sources {}, which is not in the input",
+                    credentials::path(&path, "something")
+                ),
+            ));
+        }
+    }
+    for path in std::mem::take(&mut draft.run.runs) {
+        let script = mounted(draft, &path, config_maps).and_then(script_of);
+        match script {
+            Some(script) if draft.run.engine.is_none() => {
+                draft.run.engine = script.engine;
+                draft.run.frontend |= script.frontend;
+                draft.run.tool |= script.tool;
+                draft.run.mpirun |= script.mpirun;
+                draft.run.flags.extend(script.flags);
+                draft.run.exports.extend(script.exports);
+                draft.run.assigned.extend(script.assigned);
+                hidden.extend(script.hidden);
+            }
+            Some(_) => {}
+            None => hidden.push((
+                Hidden::Command,
+                format!(
+                    "the start command runs {}, which is not in the input",
+                    credentials::path(&path, "a program of its own")
+                ),
+            )),
+        }
+    }
+    if draft.run.engine.is_some() {
+        hidden
+            .retain(|(h, why)| *h != Hidden::Command || !why.starts_with("the start command runs"));
+    }
+}
+
+fn script_of(entry: &ConfigEntry) -> Option<Run> {
+    entry.details.as_ref()?.script.clone()
+}
+
+/// The ConfigMap entry that is mounted at a path.
+fn mounted<'m>(
+    draft: &Draft,
+    path: &str,
+    config_maps: &'m [ConfigMapDraft],
+) -> Option<&'m ConfigEntry> {
+    let mount = draft
+        .mounts
+        .iter()
+        .filter(|m| path.starts_with(m.path.trim_end_matches('/')))
+        .max_by_key(|m| m.path.len())?;
+    let base = path.rsplit('/').next().unwrap_or_default();
+    let map = config_maps.iter().find(|m| m.name == mount.config_map)?;
+    map.entries.iter().find(|e| e.key == base)
+}
+
 /// All definitions of variables, lowest precedence first: ConfigMaps by `envFrom`, the env lists, the script.
 fn variables(
     draft: &Draft,
@@ -130,8 +208,8 @@ fn variables(
                 name: entry.key.clone(),
                 value: EnvValue::Literal(entry.value.clone()),
                 form: Form::ConfigMap,
-                place: entry.place.clone(),
-                json: entry.json.clone(),
+                place: entry.place(&map.file),
+                json: entry.json(),
             });
         }
     }
@@ -141,10 +219,10 @@ fn variables(
             let entry = config_maps
                 .iter()
                 .find(|m| m.name == *map)
-                .and_then(|m| m.entries.iter().find(|e| e.key == *key));
-            if let Some(entry) = entry {
-                env.place = entry.place.clone();
-                env.json.clone_from(&entry.json);
+                .and_then(|m| Some((m, m.entries.iter().find(|e| e.key == *key)?)));
+            if let Some((map, entry)) = entry {
+                env.place = entry.place(&map.file);
+                env.json = entry.json();
                 env.value = EnvValue::Literal(entry.value.clone());
                 env.form = Form::ConfigMap;
             } else {
@@ -178,7 +256,7 @@ fn env_settings(
             continue;
         }
         let value = match variables.value(env, 0) {
-            Expanded::Known(text) => Value::Literal(text),
+            Expanded::Known(text) => Value::Literal(credentials::without_user(text)),
             Expanded::Unknown(why) => Value::Dynamic(why),
             Expanded::Unset => continue,
         };
@@ -271,20 +349,23 @@ fn config_files(
                     })
             });
         match entry {
-            Some(entry) if entry.is_config => {
+            Some(entry) => {
                 let given: Vec<&str> = flags.iter().map(|f| f.name.as_str()).collect();
+                let config = entry.details.as_ref().and_then(|d| d.config.as_ref());
                 found.extend(
-                    entry
-                        .config
-                        .iter()
+                    config
+                        .into_iter()
+                        .flatten()
                         .filter(|f| !given.contains(&f.name.as_str()))
                         .cloned(),
                 );
             }
-            Some(_) => {}
             None => hidden.push((
                 Hidden::EngineConfig,
-                format!("engine configuration {path} is not in the input"),
+                format!(
+                    "engine configuration {} is not in the input",
+                    credentials::path(&path, "that is no plain path")
+                ),
             )),
         }
     }
@@ -361,7 +442,7 @@ fn flag_settings(flag: &FlagDraft, variables: &Variables<'_>, settings: &mut Vec
         return;
     }
     let value = match expanded {
-        Expanded::Known(text) => Value::Literal(text),
+        Expanded::Known(text) => credentials::of_flag(text),
         Expanded::Unknown(why) => Value::Dynamic(why),
         Expanded::Unset => return,
     };

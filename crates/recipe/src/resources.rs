@@ -30,33 +30,33 @@ fn accelerator(name: &str) -> Option<Accelerator> {
 /// Reads `resources` of a container, or of a Dynamo service (where accelerators stand as `gpu` and the
 /// rest under `custom`).
 pub(crate) fn read(text: &Text<'_>, resources: Node<'_>, draft: &mut Draft) {
-    for section in ["limits", "requests"] {
-        let Some(list) = resources.get(section) else {
-            continue;
-        };
+    for name in ["limits", "requests"] {
         // An overlay writes `limits: null`, or a number where a mapping belongs.
-        for (key, value) in list.entries() {
-            let Some(name) = key.text() else { continue };
-            if name == "custom" {
-                for (key, value) in value.entries() {
-                    if let Some(name) = key.text() {
-                        one(text, name, key, value, draft);
-                    }
-                }
-            } else if name == "gpu" {
-                count(value, Accelerator::Nvidia, draft);
-            } else if name == "gpuType" {
-                if let Some(kind) = value
-                    .text()
-                    .and_then(|t| accelerator(&format!("{t}/x")).or_else(|| accelerator(t)))
-                {
-                    draft.accelerator = Some(kind);
-                }
-            } else {
-                one(text, name, key, value, draft);
-            }
+        if let Some(list) = resources.get(name) {
+            section(text, list, draft);
         }
     }
+}
+
+/// Reads `limits` or `requests`.
+pub(crate) fn section(text: &Text<'_>, list: Node<'_>, draft: &mut Draft) {
+    for (key, value) in list.entries() {
+        let Some(name) = key.text() else { continue };
+        if name == "custom" {
+            for (key, value) in value.entries() {
+                if let Some(name) = key.text() {
+                    single(text, name, key, value, draft);
+                }
+            }
+        } else {
+            single(text, name, key, value, draft);
+        }
+    }
+}
+
+/// A number of accelerators under a name of its own.
+pub(crate) fn accelerator_count(value: Node<'_>, draft: &mut Draft) {
+    count(value, Accelerator::Nvidia, draft);
 }
 
 fn count(value: Node<'_>, kind: Accelerator, draft: &mut Draft) {
@@ -71,7 +71,17 @@ fn count(value: Node<'_>, kind: Accelerator, draft: &mut Draft) {
     }
 }
 
-fn one(text: &Text<'_>, name: &str, key: Node<'_>, value: Node<'_>, draft: &mut Draft) {
+/// One resource.
+pub(crate) fn single(
+    text: &Text<'_>,
+    name: &str,
+    key: Node<'_>,
+    value: Node<'_>,
+    draft: &mut Draft,
+) {
+    if name == "gpu" {
+        return count(value, Accelerator::Nvidia, draft);
+    }
     if let Some(kind) = accelerator(name) {
         return count(value, kind, draft);
     }

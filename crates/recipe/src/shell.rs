@@ -25,6 +25,10 @@ pub(crate) struct Word {
 pub(crate) struct Command {
     /// Its words, assignments in front included.
     pub(crate) words: Vec<Word>,
+    /// The file that its output goes to.
+    pub(crate) writes: Option<String>,
+    /// Byte range of the here-document that it reads.
+    pub(crate) heredoc: Option<Range<usize>>,
 }
 
 /// Characters that end a command.
@@ -67,9 +71,17 @@ impl Splitter<'_> {
                 b'\\' if self.peek(1) == Some(b'\r') && self.peek(2) == Some(b'\n') => self.at += 3,
                 b'#' => self.skip_line(),
                 b'<' if self.peek(1) == Some(b'<') => self.heredoc(),
-                b'>' | b'<' => self.redirection(),
+                b'>' | b'<' => {
+                    let out = c == b'>';
+                    let target = self.redirection();
+                    if out {
+                        command.writes = target.or(command.writes);
+                    }
+                }
                 // `2>&1`, `&>file`: not a background command.
-                b'&' if self.peek(1) == Some(b'>') => self.redirection(),
+                b'&' if self.peek(1) == Some(b'>') => {
+                    let _file = self.redirection();
+                }
                 c if is_separator(c) => {
                     self.at += 1;
                     self.finish(&mut command);
@@ -100,7 +112,8 @@ impl Splitter<'_> {
         }
     }
 
-    fn redirection(&mut self) {
+    /// The target of a redirection.
+    fn redirection(&mut self) -> Option<String> {
         while self
             .peek(0)
             .is_some_and(|c| matches!(c, b'>' | b'<' | b'&'))
@@ -111,7 +124,7 @@ impl Splitter<'_> {
             self.at += 1;
         }
         // The target is a file name or a descriptor, never an argument.
-        let _target = self.word();
+        self.word().map(|w| w.text)
     }
 
     fn heredoc(&mut self) {
@@ -119,7 +132,8 @@ impl Splitter<'_> {
         if self.peek(0) == Some(b'<') {
             // `<<<` takes one word.
             self.at += 1;
-            return self.redirection();
+            let _text = self.redirection();
+            return;
         }
         if self.peek(0) == Some(b'-') {
             self.at += 1;
@@ -134,6 +148,7 @@ impl Splitter<'_> {
 
     fn skip_heredocs(&mut self) {
         for end in std::mem::take(&mut self.heredocs) {
+            let body = self.at;
             loop {
                 let start = self.at;
                 self.skip_line();
@@ -141,6 +156,9 @@ impl Splitter<'_> {
                 let more = self.peek(0).is_some();
                 self.at = (self.at + 1).min(self.bytes.len());
                 if line.trim() == end || !more {
+                    if let Some(command) = self.commands.last_mut() {
+                        command.heredoc = Some(body..start);
+                    }
                     break;
                 }
             }
@@ -364,6 +382,18 @@ mod tests {
             words("cat > /tmp/f <<EOF\nexport A=1\nEOF\nb"),
             [vec!["cat"], vec!["b"]]
         );
+    }
+
+    #[test]
+    fn what_a_command_writes_and_where() {
+        let script = "cat > /tmp/env.sh <<EOF\nexport A=1\nEOF\necho 'export B=2' >> /tmp/env.sh";
+        let commands = split(script);
+        assert_eq!(commands[0].writes.as_deref(), Some("/tmp/env.sh"));
+        assert_eq!(
+            script.get(commands[0].heredoc.clone().unwrap()),
+            Some("export A=1\n")
+        );
+        assert_eq!(commands[1].writes.as_deref(), Some("/tmp/env.sh"));
     }
 
     #[test]

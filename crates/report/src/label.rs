@@ -97,7 +97,8 @@ pub(crate) fn list<'n>(screen: &Screen<'_>, all: impl IntoIterator<Item = &'n st
     text
 }
 
-/// `deploy.yaml:23, 57` for the lines that a result is about; empty where there are none.
+/// `deploy.yaml:23, 57` for the lines that a result is about, `line 23, 57` where the file is said already; empty
+/// where there are none.
 pub(crate) fn places(screen: &Screen<'_>, sources: &[Source]) -> String {
     let mut chosen: Vec<&Source> = sources.iter().filter(|s| s.primary).collect();
     if chosen.is_empty() {
@@ -117,7 +118,10 @@ pub(crate) fn places(screen: &Screen<'_>, sources: &[Source]) -> String {
         if !text.is_empty() {
             text.push_str(", ");
         }
-        if last_file != Some(&place.file) {
+        if last_file != Some(&place.file) && screen.is_about(&place.file) && place.line > 0 {
+            text.push_str(if text.is_empty() { "line " } else { "" });
+            last_file = Some(&place.file);
+        } else if last_file != Some(&place.file) {
             text.push_str(&screen.name(&place.file));
             if place.line > 0 {
                 text.push(':');

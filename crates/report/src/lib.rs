@@ -141,6 +141,21 @@ pub fn render(
     }
 }
 
+/// Text on one line with every character visible that steers a terminal or hides text: for messages that repeat
+/// what was typed.
+pub fn visible(text: &str) -> String {
+    escape::name(text, false).into_owned()
+}
+
+/// Any value as JSON in the manner of `json`: characters that steer a terminal are escaped.
+pub fn json_text(value: &Value) -> String {
+    let mut out = Vec::new();
+    // A value of strings, lists and maps into a vector: neither step can fail.
+    let _infallible = json::write_pretty(value, &mut out);
+    out.push(b'\n');
+    String::from_utf8(out).unwrap_or_default()
+}
+
 /// JSON Schema of what `json` prints.
 pub fn schema_report() -> String {
     pretty_schema(schemars::schema_for!(ReportV1))

@@ -58,6 +58,8 @@ pub(crate) fn status_word(status: Status) -> &'static str {
 pub(crate) struct Screen<'o> {
     buf: String,
     options: &'o Options,
+    /// The only file of the deployment that is being told: its name need not be said on every line.
+    file: Option<String>,
 }
 
 impl<'o> Screen<'o> {
@@ -65,7 +67,21 @@ impl<'o> Screen<'o> {
         Self {
             buf: String::new(),
             options,
+            file: None,
         }
+    }
+
+    /// Says which file lines are about until this is called again.
+    pub(crate) fn about(&mut self, files: &[String]) {
+        self.file = match files {
+            [one] => Some(one.clone()),
+            _ => None,
+        };
+    }
+
+    /// Whether a file is the one that lines are about.
+    pub(crate) fn is_about(&self, file: &str) -> bool {
+        self.file.as_deref() == Some(file)
     }
 
     pub(crate) fn finish(self) -> String {

@@ -31,8 +31,9 @@ fn all_samples() -> Vec<Report> {
 
 #[test]
 fn mismatch_as_text() {
-    assert_snapshot!(plain(Format::Text, &samples::mismatch()), @r"
+    assert_snapshot!(plain(Format::Text, &samples::mismatch()), @"
     check-interconnect env  dynamo-demo/qwen-disagg  2 prefill · 2 decode · vLLM · NIXL/UCX · rdma/ib: 4
+      deploy.yaml
 
       prefill  VllmPrefillWorker  vLLM  NIXL/UCX  rdma/ib: 4  2 replicas, 8 accelerators per pod
       decode   VllmDecodeWorker   vLLM  NIXL/UCX  rdma/ib: 4  2 replicas, 8 accelerators per pod
@@ -56,9 +57,8 @@ fn mismatch_as_text() {
       = fix: Add IPC_LOCK to securityContext.capabilities.add.
       = explain: check-interconnect explain memlock-capability-missing
 
-      ok    prefill, decode  asks for rdma/ib: 4 (deploy.yaml:12, 201)
-      ok    prefill          UCX_TLS=rc,cuda_copy,cuda_ipc: RDMA and NVLink; no TCP fallback
-                             (deploy.yaml:52)
+      ok    prefill, decode  asks for rdma/ib: 4 (line 12, 201)
+      ok    prefill          UCX_TLS=rc,cuda_copy,cuda_ipc: RDMA and NVLink; no TCP fallback (line 52)
       skip  decode           UCX_NET_DEVICES comes from a ConfigMap that is not among the inputs
                              [dynamic]
                              fix: Run check-interconnect nixl against the running pod.
@@ -84,8 +84,9 @@ fn mismatch_in_colour() {
         ..Options::default()
     };
     let text = shown(Format::Text, &samples::mismatch(), &options).replace('\u{1b}', "ESC");
-    assert_snapshot!(text, @r"
+    assert_snapshot!(text, @"
     ESC[1mcheck-interconnect envESC[0m  ESC[1mdynamo-demo/qwen-disaggESC[0m  2 prefill · 2 decode · vLLM · NIXL/UCX · rdma/ib: 4
+      ESC[2mdeploy.yamlESC[0m
 
       prefill  VllmPrefillWorker  vLLM  NIXL/UCX  rdma/ib: 4  2 replicas, 8 accelerators per pod
       decode   VllmDecodeWorker   vLLM  NIXL/UCX  rdma/ib: 4  2 replicas, 8 accelerators per pod
@@ -109,9 +110,8 @@ fn mismatch_in_colour() {
       ESC[1mESC[34m= ESC[0mESC[1mfixESC[0m: Add IPC_LOCK to securityContext.capabilities.add.
       ESC[1mESC[34m= ESC[0mESC[1mexplainESC[0m: check-interconnect explain memlock-capability-missing
 
-      ESC[32mokESC[0m    prefill, decode  asks for rdma/ib: 4 (deploy.yaml:12, 201)
-      ESC[32mokESC[0m    prefill          UCX_TLS=rc,cuda_copy,cuda_ipc: RDMA and NVLink; no TCP fallback
-                             (deploy.yaml:52)
+      ESC[32mokESC[0m    prefill, decode  asks for rdma/ib: 4 (line 12, 201)
+      ESC[32mokESC[0m    prefill          UCX_TLS=rc,cuda_copy,cuda_ipc: RDMA and NVLink; no TCP fallback (line 52)
       ESC[36mskipESC[0m  decode           UCX_NET_DEVICES comes from a ConfigMap that is not among the inputs
                              [dynamic]
                              ESC[2mfix: ESC[0mRun check-interconnect nixl against the running pod.
@@ -165,15 +165,16 @@ fn mismatch_as_short() {
 
 #[test]
 fn clean_as_text() {
-    assert_snapshot!(plain(Format::Text, &samples::clean()), @r"
+    assert_snapshot!(plain(Format::Text, &samples::clean()), @"
     check-interconnect env  llama-disagg  2 prefill · 2 decode · vLLM · NIXL/UCX · rdma/ib: 4
+      deploy.yaml
 
       prefill  VllmPrefillWorker  vLLM  NIXL/UCX  rdma/ib: 4  2 replicas, 8 accelerators per pod
       decode   VllmDecodeWorker   vLLM  NIXL/UCX  rdma/ib: 4  2 replicas, 8 accelerators per pod
 
-      ok    prefill, decode  UCX_TLS=rc,cuda_copy,cuda_ipc: RDMA and NVLink; no TCP fallback
-                             (deploy.yaml:40, 90)
-      ok    prefill, decode  IPC_LOCK is added, so RDMA memory can be registered (deploy.yaml:49, 99)
+      ok    prefill, decode  UCX_TLS=rc,cuda_copy,cuda_ipc: RDMA and NVLink; no TCP fallback (line 40,
+                             90)
+      ok    prefill, decode  IPC_LOCK is added, so RDMA memory can be registered (line 49, 99)
 
     next
       check-interconnect nixl -n NAMESPACE -l ROLE=decode
@@ -195,21 +196,21 @@ fn clean_verbose_in_ascii_and_narrow() {
     };
     let text = shown(Format::Text, &samples::clean(), &options);
     assert!(text.is_ascii());
-    assert_snapshot!(text, @r"
+    assert_snapshot!(text, @"
     check-interconnect env  llama-disagg  2 prefill, 2 decode,
         vLLM, NIXL/UCX, rdma/ib: 4 (version 1.2.3)
+      deploy.yaml
 
       prefill   VllmPrefillWorker  vLLM            NIXL/UCX  rdma/ib: 4  2 replicas, 8 accelerators per pod
       decode    VllmDecodeWorker   vLLM            NIXL/UCX  rdma/ib: 4  2 replicas, 8 accelerators per pod
       frontend  Frontend           unknown engine  -         -           1 replica
 
       ok    prefill, decode  UCX_TLS=rc,cuda_copy,cuda_ipc: RDMA
-                             and NVLink; no TCP fallback
-                             (deploy.yaml:40, 90) [env/ucx-tls,
-                             declared]
+                             and NVLink; no TCP fallback (line
+                             40, 90) [env/ucx-tls, declared]
       ok    prefill, decode  IPC_LOCK is added, so RDMA memory
-                             can be registered (deploy.yaml:49,
-                             99) [env/ipc-lock, declared]
+                             can be registered (line 49, 99)
+                             [env/ipc-lock, declared]
 
     next
       check-interconnect nixl -n NAMESPACE -l ROLE=decode
@@ -222,13 +223,14 @@ fn clean_verbose_in_ascii_and_narrow() {
 
 #[test]
 fn aggregated_as_text() {
-    assert_snapshot!(plain(Format::Text, &samples::aggregated()), @r"
+    assert_snapshot!(plain(Format::Text, &samples::aggregated()), @"
     check-interconnect env  agg  2 aggregated · vLLM
+      deploy.yaml
 
       aggregated  VllmWorker  vLLM  -  -  2 replicas, 2 nodes each, 8 accelerators per pod
 
     collectives (not KV transfer)
-      ok    aggregated  NCCL_IB_DISABLE=1 (deploy.yaml:7)
+      ok    aggregated  NCCL_IB_DISABLE=1 (line 7)
                         note: NCCL between the two nodes would use TCP.
 
     0 fail · 0 warn · 0 ok · 0 skipped
@@ -263,8 +265,9 @@ fn broken_as_text() {
 fn directory_as_text() {
     let text = plain(Format::Text, &samples::directory());
     let from_twin = text.split_once("\ntwin").unwrap().1;
-    assert_snapshot!(from_twin, @r"
+    assert_snapshot!(from_twin, @"
       2 prefill · 2 decode · vLLM · NIXL/UCX · rdma/ib: 4 (twins/1.yaml)
+      twins/1.yaml
 
       prefill  VllmPrefillWorker  vLLM  NIXL/UCX  rdma/ib: 4  2 replicas, 8 accelerators per pod
       decode   VllmDecodeWorker   vLLM  NIXL/UCX  rdma/ib: 4  2 replicas, 8 accelerators per pod
@@ -304,8 +307,9 @@ fn directory_as_short() {
 fn many_workers_as_text() {
     let text = plain(Format::Text, &samples::many_workers());
     assert!(text.lines().count() < 60);
-    assert_snapshot!(text, @r"
+    assert_snapshot!(text, @"
     check-interconnect env  big  500 prefill · 500 decode · vLLM · NIXL/UCX · rdma/ib: 4
+      deploy.yaml
 
       prefill  prefill-[0-249]  vLLM  NIXL/UCX  rdma/ib: 4  250 workers, 2 replicas, 8 accelerators per pod
       decode   decode-[0-249]   vLLM  NIXL/UCX  rdma/ib: 4  250 workers, 2 replicas, 8 accelerators per pod

@@ -233,6 +233,13 @@ fn says_something(result: &CheckResult) -> bool {
 
 /// One deployment: workers, findings, what holds, what was skipped, notes, collectives.
 fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Group, many: bool) {
+    screen.about(&deployment.files);
+    if let ([file], false) = (deployment.files.as_slice(), many) {
+        screen.push("  ");
+        let file = screen.name(file).into_owned();
+        screen.paint(DIM, &file);
+        screen.end();
+    }
     workers(screen, deployment);
     let (collectives, checks): (Vec<&CheckResult>, Vec<_>) =
         group.results.iter().partition(|r| r.collective);
@@ -272,6 +279,7 @@ fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Grou
             line(screen, result, Some(deployment), width);
         }
     }
+    screen.about(&[]);
 }
 
 /// A line per kind of worker.

@@ -69,6 +69,18 @@ pub(crate) fn describe(error: &ScanError, character: Option<char>) -> (ErrorKind
             "found an indentation that fits no open mapping or sequence, expected one that does"
                 .to_owned(),
         ),
+        Found::MisplacedFlowCollectionEnd => (
+            ErrorKind::Syntax,
+            format!("found {} where nothing is open that it closes, expected the end of the document", what(character)),
+        ),
+        Found::MismatchedFlowCollectionEnd { open, close } => (
+            ErrorKind::Syntax,
+            format!("found \"{close}\", expected what closes this \"{open}\""),
+        ),
+        Found::InvalidColonPlacement => (
+            ErrorKind::Syntax,
+            "found \":\" where no key can be, expected \",\" or a closing bracket".to_owned(),
+        ),
         other => (ErrorKind::Syntax, lower_first(&other.to_string())),
     }
 }

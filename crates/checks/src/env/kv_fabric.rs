@@ -100,6 +100,9 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     if !without.is_empty() && lacks_for_a_role(view, &without) {
         return one_role(&with, &without, findings);
     }
+    if nothing_in_common(view, findings) || uneven(view, findings) {
+        return;
+    }
     for kv in &with {
         requested(kv, findings);
     }
@@ -134,6 +137,109 @@ fn requested(kv: &WorkerView<'_>, findings: &mut Findings) {
         finding = finding.note("GKE attaches the NICs of these networks through the annotation networking.gke.io/interfaces, which is not in the file");
     }
     findings.push(finding);
+}
+
+/// Both roles ask for a fabric, but not for the same one.
+fn nothing_in_common(view: &View<'_>, findings: &mut Findings) -> bool {
+    let kinds = |w: &WorkerView<'_>| {
+        [
+            w.fabric.rdma.is_some(),
+            w.fabric.efa.is_some(),
+            w.fabric.compute_domain.is_some(),
+        ]
+    };
+    let of_role = |role: Role| {
+        view.role(role).map(kinds).fold([false; 3], |all, one| {
+            let mut all = all;
+            for (a, o) in all.iter_mut().zip(one) {
+                *a |= o;
+            }
+            all
+        })
+    };
+    let (Some(prefill), Some(decode)) = (
+        view.role(Role::Prefill).next(),
+        view.role(Role::Decode).next(),
+    ) else {
+        return false;
+    };
+    // EFA carries KV through LIBFABRIC; what else is there does not help.
+    let needed: [bool; 3] = if view.kv.iter().all(|w| w.path.uses_libfabric()) {
+        [false, true, false]
+    } else {
+        [true; 3]
+    };
+    let (p, d) = (of_role(Role::Prefill), of_role(Role::Decode));
+    let usable = |kinds: [bool; 3]| kinds.iter().zip(needed).any(|(k, n)| *k && n);
+    if p.iter().zip(d).zip(needed).any(|((a, b), n)| *a && b && n) || !(usable(p) || usable(d)) {
+        return false;
+    }
+    let mut finding = Finding::fail(
+        NAME,
+        &ONE_ROLE,
+        format!(
+            "prefill asks for {}, decode asks for {}: no fabric in common",
+            prefill.fabric.summary(),
+            decode.fabric.summary()
+        ),
+    );
+    for kv in [prefill, decode] {
+        let place = fabric_place(kv).unwrap_or(&kv.worker.place);
+        finding = finding.at(
+            place,
+            format!("{}: {}", kv.worker.role.as_str(), kv.fabric.summary()),
+        );
+    }
+    findings.push(finding.workers([prefill.worker, decode.worker]));
+    true
+}
+
+/// One role requests its RDMA devices, the other only sees the host's: whether that is enough shows in the pod.
+fn uneven(view: &View<'_>, findings: &mut Findings) -> bool {
+    let requests =
+        |w: &&WorkerView<'_>| matches!(w.fabric.rdma, Some(Rdma::Resource(_) | Rdma::Claim(_)));
+    let only_host = |w: &&WorkerView<'_>| {
+        matches!(w.fabric.rdma, Some(Rdma::HostDevices(_)))
+            && !w.worker.host_network
+            && w.fabric.efa.is_none()
+            && w.fabric.compute_domain.is_none()
+    };
+    for (one, other) in [(Role::Prefill, Role::Decode), (Role::Decode, Role::Prefill)] {
+        let (Some(has), Some(sees)) = (
+            view.role(one).find(requests),
+            view.role(other).find(only_host),
+        ) else {
+            continue;
+        };
+        let mut finding = Finding::warn(
+            NAME,
+            &PRIVILEGED_ONLY,
+            format!(
+                "{} asks for {}, {} asks for nothing and relies on the host's devices",
+                one.as_str(),
+                has.fabric.summary(),
+                other.as_str()
+            ),
+        );
+        for kv in [has, sees] {
+            let place = fabric_place(kv).unwrap_or(&kv.worker.place);
+            finding = finding.at(
+                place,
+                format!("{}: {}", kv.worker.role.as_str(), kv.fabric.summary()),
+            );
+        }
+        findings.push(finding.workers([has.worker, sees.worker]));
+        return true;
+    }
+    false
+}
+
+fn fabric_place<'f>(kv: &WorkerView<'f>) -> Option<&'f model::Place> {
+    kv.fabric
+        .rdma
+        .map(Rdma::place)
+        .or(kv.fabric.efa.map(|r| &r.place))
+        .or(kv.fabric.compute_domain.map(|c| &c.place))
 }
 
 /// Whether every worker of one role is without a fabric: a single odd worker group is another finding.
@@ -271,6 +377,17 @@ fn nobody(view: &View<'_>, findings: &mut Findings) {
                 NAME,
                 Reason::NotApplicable,
                 "no fabric is asked for; UCX_TLS allows none either and is judged by env/ucx-tls",
+            )
+            .workers(workers()),
+        );
+        return;
+    }
+    if view.deployment.partial == Some(model::Partial::Values) {
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                "no fabric in these values; what the chart adds is not in the input",
             )
             .workers(workers()),
         );

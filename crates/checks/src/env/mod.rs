@@ -7,6 +7,7 @@ pub(crate) mod locked_memory;
 pub(crate) mod missing_settings;
 pub(crate) mod mnnvl;
 pub(crate) mod prefill_decode;
+pub(crate) mod roles;
 pub(crate) mod setting_names;
 pub(crate) mod setting_values;
 pub(crate) mod settings_in_force;

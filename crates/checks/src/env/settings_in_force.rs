@@ -43,6 +43,13 @@ const SILENT_FLAGS: [&str; 16] = [
 ];
 
 fn run(view: &View<'_>, findings: &mut Findings) {
+    for setting in &view.deployment.loose {
+        if !SILENT_FLAGS.contains(&setting.name.as_str()) {
+            findings.push(
+                describe(setting).at(&setting.place, "for every worker that it is applied to"),
+            );
+        }
+    }
     for worker in &view.deployment.workers {
         if !matches!(
             worker.role,

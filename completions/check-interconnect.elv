@@ -1,0 +1,146 @@
+
+use builtin;
+use str;
+
+set edit:completion:arg-completer[check-interconnect] = {|@words|
+    fn spaces {|n|
+        builtin:repeat $n ' ' | str:join ''
+    }
+    fn cand {|text desc|
+        edit:complex-candidate $text &display=$text' '(spaces (- 14 (wcswidth $text)))$desc
+    }
+    var command = 'check-interconnect'
+    for word $words[1..-1] {
+        if (str:has-prefix $word '-') {
+            break
+        }
+        set command = $command';'$word
+    }
+    var completions = [
+        &'check-interconnect'= {
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+            cand env 'Judge recipes: Kubernetes manifests, before anything is deployed'
+            cand node 'RDMA, GPUDirect, NVLink and limits of this host or of a worker (not in this version)'
+            cand nixl 'NIXL and UCX in a worker, and a measured transfer (not in this version)'
+            cand explain 'What a check or a cause means, when it is no problem, and how to fix it'
+            cand vars 'Transport variables: what they do, and what a value does'
+            cand completions 'Print a completion script'
+            cand man 'Print the manual page (roff)'
+            cand schema 'Print the JSON Schema of the report'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'check-interconnect;env'= {
+            cand -o 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
+            cand --output 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
+            cand --color 'When to color text'
+            cand --fail-on 'From what on to exit with 1'
+            cand -v 'Tell every result in full'
+            cand --verbose 'Tell every result in full'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'check-interconnect;node'= {
+            cand -n 'Namespace of the pod'
+            cand --namespace 'Namespace of the pod'
+            cand --pod 'Pod to look into; this host without it'
+            cand -c 'Container of the pod'
+            cand --container 'Container of the pod'
+            cand -o 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
+            cand --output 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
+            cand --color 'When to color text'
+            cand --fail-on 'From what on to exit with 1'
+            cand -v 'Tell every result in full'
+            cand --verbose 'Tell every result in full'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'check-interconnect;nixl'= {
+            cand -n 'Namespace of the pod'
+            cand --namespace 'Namespace of the pod'
+            cand --pod 'Pod to look into; this host without it'
+            cand -c 'Container of the pod'
+            cand --container 'Container of the pod'
+            cand -o 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
+            cand --output 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
+            cand --color 'When to color text'
+            cand --fail-on 'From what on to exit with 1'
+            cand -v 'Tell every result in full'
+            cand --verbose 'Tell every result in full'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'check-interconnect;explain'= {
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'check-interconnect;vars'= {
+            cand --build 'Library build or version to judge for: full-1.23, nixl-1.5.1-wheel, efa-1.23, no-hca-1.23 and so on for UCX_TLS; a UCX version for UCX_NET_DEVICES; an NCCL version for NCCL_IB_HCA'
+            cand -o 'text or json; json where a value is judged for a build'
+            cand --output 'text or json; json where a value is judged for a build'
+            cand --unset 'Judge the unset variable'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'check-interconnect;completions'= {
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'check-interconnect;man'= {
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'check-interconnect;schema'= {
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'check-interconnect;help'= {
+            cand env 'Judge recipes: Kubernetes manifests, before anything is deployed'
+            cand node 'RDMA, GPUDirect, NVLink and limits of this host or of a worker (not in this version)'
+            cand nixl 'NIXL and UCX in a worker, and a measured transfer (not in this version)'
+            cand explain 'What a check or a cause means, when it is no problem, and how to fix it'
+            cand vars 'Transport variables: what they do, and what a value does'
+            cand completions 'Print a completion script'
+            cand man 'Print the manual page (roff)'
+            cand schema 'Print the JSON Schema of the report'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'check-interconnect;help;env'= {
+        }
+        &'check-interconnect;help;node'= {
+        }
+        &'check-interconnect;help;nixl'= {
+        }
+        &'check-interconnect;help;explain'= {
+        }
+        &'check-interconnect;help;vars'= {
+        }
+        &'check-interconnect;help;completions'= {
+        }
+        &'check-interconnect;help;man'= {
+        }
+        &'check-interconnect;help;schema'= {
+        }
+        &'check-interconnect;help;help'= {
+        }
+    ]
+    $completions[$command]
+}

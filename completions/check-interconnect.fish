@@ -1,0 +1,98 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_check_interconnect_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_check_interconnect_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_check_interconnect_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_check_interconnect_using_subcommand
+    set -l cmd (__fish_check_interconnect_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -s h -l help -d 'Print help'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "env" -d 'Judge recipes: Kubernetes manifests, before anything is deployed'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits of this host or of a worker (not in this version)'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "nixl" -d 'NIXL and UCX in a worker, and a measured transfer (not in this version)'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "explain" -d 'What a check or a cause means, when it is no problem, and how to fix it'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "completions" -d 'Print a completion script'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "man" -d 'Print the manual page (roff)'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "schema" -d 'Print the JSON Schema of the report'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l fail-on -d 'From what on to exit with 1' -r -f -a "fail\t'A failed check'
+warn\t'Also a warning'
+unproven\t'Also a deployment that nothing has proven'
+never\t'Never: 1 and 3 become 0'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s v -l verbose -d 'Tell every result in full'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s n -l namespace -d 'Namespace of the pod' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l pod -d 'Pod to look into; this host without it' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s c -l container -d 'Container of the pod' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l fail-on -d 'From what on to exit with 1' -r -f -a "fail\t'A failed check'
+warn\t'Also a warning'
+unproven\t'Also a deployment that nothing has proven'
+never\t'Never: 1 and 3 become 0'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s v -l verbose -d 'Tell every result in full'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s n -l namespace -d 'Namespace of the pod' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l pod -d 'Pod to look into; this host without it' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s c -l container -d 'Container of the pod' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l fail-on -d 'From what on to exit with 1' -r -f -a "fail\t'A failed check'
+warn\t'Also a warning'
+unproven\t'Also a deployment that nothing has proven'
+never\t'Never: 1 and 3 become 0'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s v -l verbose -d 'Tell every result in full'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand explain" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand vars" -l build -d 'Library build or version to judge for: full-1.23, nixl-1.5.1-wheel, efa-1.23, no-hca-1.23 and so on for UCX_TLS; a UCX version for UCX_NET_DEVICES; an NCCL version for NCCL_IB_HCA' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand vars" -s o -l output -d 'text or json; json where a value is judged for a build' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand vars" -l unset -d 'Judge the unset variable'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand vars" -s h -l help -d 'Print help'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand vars" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand completions" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand man" -s h -l help -d 'Print help'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand man" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand schema" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand schema" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "env" -d 'Judge recipes: Kubernetes manifests, before anything is deployed'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits of this host or of a worker (not in this version)'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "nixl" -d 'NIXL and UCX in a worker, and a measured transfer (not in this version)'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "explain" -d 'What a check or a cause means, when it is no problem, and how to fix it'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "completions" -d 'Print a completion script'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "man" -d 'Print the manual page (roff)'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "schema" -d 'Print the JSON Schema of the report'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -1,0 +1,63 @@
+//! Which facts a command requires, and what its verdict is without them.
+
+use model::{Outcome, Readiness};
+
+/// A fact that a verdict needs.
+pub struct Required {
+    /// The command that needs it.
+    pub command: &'static str,
+    /// The fact.
+    pub fact: &'static str,
+    /// Why the verdict needs it.
+    pub why: &'static str,
+    /// The best readiness without it. A failed check still makes it `blocked`.
+    pub without: Readiness,
+    /// What becomes of an input that lacks it, where it is a fact about inputs.
+    pub outcome: Option<Outcome>,
+}
+
+/// Every required fact, by command.
+pub const REQUIRED: &[Required] = &[
+    Required {
+        command: "env",
+        fact: "every path that is given exists",
+        why: "a path that is missing may have held the role or the setting that decides",
+        without: Readiness::Inconclusive,
+        outcome: Some(Outcome::Missing),
+    },
+    Required {
+        command: "env",
+        fact: "every input can be read, and every document in it parses",
+        why: "a part that is lost may have held the role or the setting that decides",
+        without: Readiness::Inconclusive,
+        outcome: Some(Outcome::Broken),
+    },
+    Required {
+        command: "env",
+        fact: "a prefill or a decode worker",
+        why: "without one no KV cache moves between workers",
+        without: Readiness::NotApplicable,
+        outcome: None,
+    },
+    Required {
+        command: "env",
+        fact: "a proven transfer for every pair of prefill and decode",
+        why: "files say what is meant, never what carried the bytes; env cannot gather this fact",
+        without: Readiness::Unproven,
+        outcome: None,
+    },
+    Required {
+        command: "node",
+        fact: "all",
+        why: "the command is not part of this version: nothing is looked at",
+        without: Readiness::Inconclusive,
+        outcome: None,
+    },
+    Required {
+        command: "nixl",
+        fact: "all",
+        why: "the command is not part of this version: nothing is looked at",
+        without: Readiness::Inconclusive,
+        outcome: None,
+    },
+];

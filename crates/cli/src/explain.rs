@@ -20,8 +20,13 @@ pub(crate) fn text(name: Option<&str>) -> Result<String, String> {
     {
         return Ok(of_cause(cause, None));
     }
+<<<<<<< HEAD
     if name == "input" {
         return Ok(of_inputs());
+=======
+    if name == "policy" || name.starts_with("policy/") {
+        return Ok(of_policy());
+>>>>>>> 74a95ff7bab17fa579e56a8db0c3bda149824a35
     }
     // `env/ucx-rndv-scheme` names a setting that no check of its own judges.
     if let Some(setting) = name.strip_prefix("env/") {
@@ -66,6 +71,17 @@ fn list() -> String {
     );
     for problem in policy::CAUSES {
         let _infallible = writeln!(out, "      {}", problem.id);
+    }
+    out
+}
+
+/// What is said about decisions, as Markdown.
+pub fn of_policy() -> String {
+    let mut out = String::from(
+        "# policy\n\nSuppressions in recipes, the baseline and check-interconnect.toml decide what findings count as. What they accept stays in the report as an ok result with a note, and what does not hold in them is a finding of its own.\n\n## Causes\n",
+    );
+    for cause in policy::CAUSES {
+        let _infallible = write!(out, "\n### {}\n\n{}", cause.id, body(cause));
     }
     out
 }

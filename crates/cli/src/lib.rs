@@ -20,7 +20,7 @@ use model::exit::{FailOn, exit_of};
 use crate::args::{Cli, Command, EnvArgs, FailOnArg, OutputArgs, SchemaOf};
 use crate::output::Outputs;
 
-pub use explain::{of_check as check_page, of_inputs as input_page};
+pub use explain::{of_check as check_page, of_inputs as input_page, of_policy as policy_page};
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {

@@ -130,6 +130,8 @@ fn names_and_form_are_checked() {
         "suppression-malformed",
         "unused-suppression",
         "fabric-not-as-expected",
+        "policy",
+        "policy/suppression",
     ] {
         assert_eq!(place.run(&["explain", cause]).code, 0);
     }

@@ -37,10 +37,13 @@ Register-ArgumentCompleter -Native -CommandName 'check-interconnect' -ScriptBloc
             break
         }
         'check-interconnect;env' {
+            [CompletionResult]::new('--render-timeout', '--render-timeout', [CompletionResultType]::ParameterName, 'How long kubectl, kustomize or helm may take for one of them')
+            [CompletionResult]::new('--values', '--values', [CompletionResultType]::ParameterName, 'Values for the Helm charts, as helm''s option of that name; may be given several times')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Format, and a file to write it to; may be given several times: text, short, json, jsonl')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Format, and a file to write it to; may be given several times: text, short, json, jsonl')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to color text')
             [CompletionResult]::new('--fail-on', '--fail-on', [CompletionResultType]::ParameterName, 'From what on to exit with 1')
+            [CompletionResult]::new('--no-render', '--no-render', [CompletionResultType]::ParameterName, 'Do not render kustomizations and Helm charts; judge their parts as they are')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Tell every result in full')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Tell every result in full')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')

@@ -105,12 +105,20 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__env)
-            opts="-o -v -h -V --output --color --fail-on --verbose --help --version"
+            opts="-o -v -h -V --no-render --render-timeout --values --output --color --fail-on --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --render-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --values)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -33,10 +33,13 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'check-interconnect;env'= {
+            cand --render-timeout 'How long kubectl, kustomize or helm may take for one of them'
+            cand --values 'Values for the Helm charts, as helm''s option of that name; may be given several times'
             cand -o 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
             cand --output 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
             cand --color 'When to color text'
             cand --fail-on 'From what on to exit with 1'
+            cand --no-render 'Do not render kustomizations and Helm charts; judge their parts as they are'
             cand -v 'Tell every result in full'
             cand --verbose 'Tell every result in full'
             cand -h 'Print help (see more with ''--help'')'

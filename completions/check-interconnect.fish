@@ -35,6 +35,8 @@ complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "man" -d 'Print the manual page (roff)'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "schema" -d 'Print the JSON Schema of the report'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l render-timeout -d 'How long kubectl, kustomize or helm may take for one of them' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l values -d 'Values for the Helm charts, as helm\'s option of that name; may be given several times' -r -F
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -43,6 +45,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand en
 warn\t'Also a warning'
 unproven\t'Also a deployment that nothing has proven'
 never\t'Never: 1 and 3 become 0'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l no-render -d 'Do not render kustomizations and Helm charts; judge their parts as they are'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s v -l verbose -d 'Tell every result in full'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s V -l version -d 'Print version'

@@ -93,6 +93,10 @@ impl<F: Formatter> Formatter for Safe<F> {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
+        // Nearly all text is plain, and a report of a large directory is much text.
+        if fragment.bytes().all(|b| (0x20..0x7f).contains(&b)) {
+            return writer.write_all(fragment.as_bytes());
+        }
         let mut rest = fragment;
         while let Some((at, c)) = rest.char_indices().find(|(_, c)| escape::is_hidden(*c)) {
             let (before, from) = rest.split_at(at);

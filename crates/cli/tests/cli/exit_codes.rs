@@ -129,7 +129,7 @@ fn usage() {
         assert!(!out.stdout.is_empty() && out.stderr.is_empty(), "{out}");
     }
     dir.run(["env", "--help"])
-        .says(&["0", "1", "2", "3", "4", "Reads files only"]);
+        .says(&["0", "1", "2", "3", "4", "Nothing else is run"]);
 }
 
 #[test]

@@ -20,13 +20,11 @@ pub(crate) fn text(name: Option<&str>) -> Result<String, String> {
     {
         return Ok(of_cause(cause, None));
     }
-<<<<<<< HEAD
     if name == "input" {
         return Ok(of_inputs());
-=======
+    }
     if name == "policy" || name.starts_with("policy/") {
         return Ok(of_policy());
->>>>>>> 74a95ff7bab17fa579e56a8db0c3bda149824a35
     }
     // `env/ucx-rndv-scheme` names a setting that no check of its own judges.
     if let Some(setting) = name.strip_prefix("env/") {

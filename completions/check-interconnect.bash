@@ -105,7 +105,7 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__env)
-            opts="-o -v -h -V --no-render --render-timeout --values --output --color --fail-on --verbose --help --version"
+            opts="-o -v -h -V --no-render --render-timeout --values --config --no-config --baseline --write-baseline --fix --diff --output --color --fail-on --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -116,6 +116,18 @@ _check__interconnect() {
                     return 0
                     ;;
                 --values)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --baseline)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --write-baseline)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -411,7 +423,7 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__schema)
-            opts="-h -V --help --version json jsonl"
+            opts="-h -V --help --version json jsonl config"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -29,17 +29,23 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
             cand vars 'Transport variables: what they do, and what a value does'
             cand completions 'Print a completion script'
             cand man 'Print the manual page (roff)'
-            cand schema 'Print the JSON Schema of the report'
+            cand schema 'Print the JSON Schema of the report, or of the configuration file'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'check-interconnect;env'= {
             cand --render-timeout 'How long kubectl, kustomize or helm may take for one of them'
             cand --values 'Values for the Helm charts, as helm''s option of that name; may be given several times'
+            cand --config 'Configuration file, instead of check-interconnect.toml here or above, up to the repository''s root'
+            cand --baseline 'Findings in this file are known and count as ok'
+            cand --write-baseline 'Write all findings that count into this file, and count them as known'
             cand -o 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
             cand --output 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
             cand --color 'When to color text'
             cand --fail-on 'From what on to exit with 1'
             cand --no-render 'Do not render kustomizations and Helm charts; judge their parts as they are'
+            cand --no-config 'Use no configuration file'
+            cand --fix 'Put right what has only one right text, such as a space in UCX_TLS, and judge the result'
+            cand --diff 'Print what --fix would change and change nothing'
             cand -v 'Tell every result in full'
             cand --verbose 'Tell every result in full'
             cand -h 'Print help (see more with ''--help'')'
@@ -123,7 +129,7 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
             cand vars 'Transport variables: what they do, and what a value does'
             cand completions 'Print a completion script'
             cand man 'Print the manual page (roff)'
-            cand schema 'Print the JSON Schema of the report'
+            cand schema 'Print the JSON Schema of the report, or of the configuration file'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'check-interconnect;help;env'= {

@@ -33,10 +33,13 @@ complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "completions" -d 'Print a completion script'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "man" -d 'Print the manual page (roff)'
-complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "schema" -d 'Print the JSON Schema of the report'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "schema" -d 'Print the JSON Schema of the report, or of the configuration file'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l render-timeout -d 'How long kubectl, kustomize or helm may take for one of them' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l values -d 'Values for the Helm charts, as helm\'s option of that name; may be given several times' -r -F
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l config -d 'Configuration file, instead of check-interconnect.toml here or above, up to the repository\'s root' -r -F
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l baseline -d 'Findings in this file are known and count as ok' -r -F
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l write-baseline -d 'Write all findings that count into this file, and count them as known' -r -F
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -46,6 +49,9 @@ warn\t'Also a warning'
 unproven\t'Also a deployment that nothing has proven'
 never\t'Never: 1 and 3 become 0'"
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l no-render -d 'Do not render kustomizations and Helm charts; judge their parts as they are'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l no-config -d 'Use no configuration file'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l fix -d 'Put right what has only one right text, such as a space in UCX_TLS, and judge the result'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l diff -d 'Print what --fix would change and change nothing'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s v -l verbose -d 'Tell every result in full'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s V -l version -d 'Print version'
@@ -97,5 +103,5 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand he
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "completions" -d 'Print a completion script'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "man" -d 'Print the manual page (roff)'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "schema" -d 'Print the JSON Schema of the report'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "schema" -d 'Print the JSON Schema of the report, or of the configuration file'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -34,6 +34,10 @@ pub(crate) fn all(root: &Path) -> Result<Files, String> {
         "schema/report-line-v1.schema.json".to_owned(),
         report::schema_line(),
     );
+    files.insert(
+        "schema/config.schema.json".to_owned(),
+        policy::schema_config(),
+    );
     files.insert(format!("man/{NAME}.1"), cli::man(None)?);
     for command in commands() {
         files.insert(format!("man/{NAME}-{command}.1"), cli::man(Some(&command))?);

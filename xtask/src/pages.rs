@@ -33,6 +33,10 @@ pub(crate) fn checks(files: &mut Files) {
         &causes,
     ));
     files.insert("docs/checks/input.md".to_owned(), page(&cli::input_page()));
+    files.insert(
+        "docs/checks/policy.md".to_owned(),
+        page(&cli::policy_page()),
+    );
     let index = format!(
         "{NOTICE}# Checks and causes\n\n\
          A check is a property that holds or not; a cause is one way in which it does not. In a terminal,\n\

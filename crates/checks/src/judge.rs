@@ -2,17 +2,24 @@
 
 use model::verdict::{DeploymentSummary, WorkerSummary, readiness_of};
 use model::{
-    CheckResult, Coverage, Deployment, Facts, NextStep, Outcome, Readiness, Report, Role, Status,
+    Accepted, CheckResult, Coverage, Deployment, Facts, NextStep, Outcome, Readiness, Report, Role,
+    Status,
 };
 
 use crate::finding::Findings;
 use crate::inputs;
+use crate::policy::{Policy, Unchanged};
 use crate::registry::CHECKS;
 use crate::view::View;
 use crate::{fabric, kv_path};
 
 /// Judges recipes.
 pub fn judge_env(facts: &Facts, scope: Vec<String>) -> Report {
+    judge_env_with(facts, scope, &mut Unchanged)
+}
+
+/// Judges recipes, and lets a policy decide what findings count as before anything follows from them.
+pub fn judge_env_with(facts: &Facts, scope: Vec<String>, policy: &mut dyn Policy) -> Report {
     let mut results = Vec::new();
     let mut deployments = Vec::new();
     let mut coverage = Coverage::default();
@@ -26,7 +33,9 @@ pub fn judge_env(facts: &Facts, scope: Vec<String>) -> Report {
         coverage.inputs_read += u32::from(input.documents > 0);
     }
     for deployment in &facts.deployments {
-        let found = judge(deployment);
+        let mut found = judge(deployment);
+        let accepted = policy.deployment(deployment, &mut found);
+        coverage.accepted.add(accepted);
         coverage.workers_found += count(
             deployment
                 .workers
@@ -45,7 +54,7 @@ pub fn judge_env(facts: &Facts, scope: Vec<String>) -> Report {
                 })
                 .count(),
         );
-        deployments.push(summary(deployment, &found));
+        deployments.push(summary(deployment, &found, accepted));
         results.extend(found);
     }
     let of_inputs = inputs::results(facts);
@@ -55,6 +64,9 @@ pub fn judge_env(facts: &Facts, scope: Vec<String>) -> Report {
                 .iter()
                 .any(|r| r.reason == Some(model::Reason::NotVisible)));
     results.extend(of_inputs);
+    let of_policy = policy.finish(facts);
+    coverage.accepted.add(of_policy.accepted);
+    results.extend(of_policy.results);
     let disaggregated = facts.deployments.iter().any(Deployment::is_disaggregated);
     let nothing_to_check = deployments.is_empty();
     let readiness = if nothing_to_check {
@@ -96,7 +108,11 @@ fn judge(deployment: &Deployment) -> Vec<CheckResult> {
     findings.into_results()
 }
 
-fn summary(deployment: &Deployment, results: &[CheckResult]) -> DeploymentSummary {
+fn summary(
+    deployment: &Deployment,
+    results: &[CheckResult],
+    accepted: Accepted,
+) -> DeploymentSummary {
     let readiness = readiness_of(results, deployment.is_disaggregated(), false);
     let workers = deployment
         .workers
@@ -123,7 +139,7 @@ fn summary(deployment: &Deployment, results: &[CheckResult]) -> DeploymentSummar
         files: deployment.files.iter().map(ToString::to_string).collect(),
         partial: deployment.partial.map(model::Partial::as_str),
         readiness,
-        verdict: sentence(readiness, deployment, results),
+        verdict: sentence(readiness, deployment, results, accepted),
         workers,
     }
 }
@@ -133,7 +149,12 @@ fn first(results: &[CheckResult], status: Status) -> Option<&CheckResult> {
 }
 
 /// The verdict over one deployment.
-fn sentence(readiness: Readiness, deployment: &Deployment, results: &[CheckResult]) -> String {
+fn sentence(
+    readiness: Readiness,
+    deployment: &Deployment,
+    results: &[CheckResult],
+    accepted: Accepted,
+) -> String {
     let part = deployment
         .partial
         .map(|p| format!(" (a {}: judged for what it sets only)", p.as_str()))
@@ -152,6 +173,12 @@ fn sentence(readiness: Readiness, deployment: &Deployment, results: &[CheckResul
         Readiness::Degraded => format!(
             "it can run, with gaps; look first at: {}{part}",
             about(Status::Warn)
+        ),
+        // What was accepted is still there: this must not read like a recipe without a gap.
+        Readiness::Unproven if !accepted.is_none() => format!(
+            "no gap beside what was accepted ({}): KV is meant to go over {}; nothing has been measured{part}",
+            accepted.words(),
+            carrier(deployment)
         ),
         Readiness::Unproven if deployment.partial.is_some() => {
             format!("nothing wrong in what it sets{part}")
@@ -232,6 +259,16 @@ fn overall(
             format!("{} deployments: {}{lead}", several.len(), parts.join(", "))
         }
     };
+    // A warning about the run itself, such as a suppression that nothing needs.
+    let own = deployments.iter().map(|d| d.readiness).min();
+    if readiness <= Readiness::Degraded
+        && own.is_none_or(|own| own > Readiness::Degraded)
+        && let Some(result) = results.iter().find(|r| {
+            r.subject.deployment.is_none() && matches!(r.status, Status::Fail | Status::Warn)
+        })
+    {
+        text = format!("{text}; look first at: {}", result.detail);
+    }
     if unread > 0 && readiness != Readiness::NotApplicable {
         let parts = if unread == 1 { "part" } else { "parts" };
         text = format!("{text}; {unread} {parts} of the input could not be read");

@@ -5,18 +5,24 @@
 
 mod check;
 mod env;
+mod expected;
 mod fabric;
 mod finding;
+mod fixes;
 mod image;
 mod inputs;
 mod judge;
 mod kv_path;
+mod policy;
 mod registry;
 mod requirements;
 mod view;
 
 pub use check::{Cause, Check};
+pub use expected::{Expected, FABRIC_NOT_AS_EXPECTED, expected_fabric};
+pub use fixes::{Change, Fix, fixes};
 pub use inputs::PROBLEMS;
-pub use judge::judge_env;
+pub use judge::{judge_env, judge_env_with};
+pub use policy::{OfPolicy, Policy, Unchanged};
 pub use registry::{CHECKS, cause, check};
 pub use requirements::{REQUIRED, Required};

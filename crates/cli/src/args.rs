@@ -50,9 +50,9 @@ pub enum Command {
         /// Page of one command; the main page without it.
         command: Option<String>,
     },
-    /// Print the JSON Schema of the report
+    /// Print the JSON Schema of the report, or of the configuration file
     Schema {
-        /// Which output it describes.
+        /// What it describes.
         #[arg(value_enum, default_value_t = SchemaOf::Json)]
         of: SchemaOf,
     },
@@ -65,6 +65,8 @@ pub enum SchemaOf {
     Json,
     /// One line of `-o jsonl`
     Jsonl,
+    /// The file check-interconnect.toml
+    Config,
 }
 
 /// When to color.
@@ -110,6 +112,30 @@ pub struct OutputArgs {
     pub verbose: bool,
 }
 
+/// Arguments about decisions on findings.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Adoption")]
+pub struct PolicyArgs {
+    /// Configuration file, instead of check-interconnect.toml here or above, up to the repository's root
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub config: Option<PathBuf>,
+    /// Use no configuration file
+    #[arg(long)]
+    pub no_config: bool,
+    /// Findings in this file are known and count as ok
+    #[arg(long, value_name = "FILE", conflicts_with = "write_baseline")]
+    pub baseline: Option<PathBuf>,
+    /// Write all findings that count into this file, and count them as known
+    #[arg(long, value_name = "FILE")]
+    pub write_baseline: Option<PathBuf>,
+    /// Put right what has only one right text, such as a space in UCX_TLS, and judge the result
+    #[arg(long)]
+    pub fix: bool,
+    /// Print what --fix would change and change nothing
+    #[arg(long, conflicts_with_all = ["output", "write_baseline"])]
+    pub diff: bool,
+}
+
 /// Arguments of `env`.
 #[derive(Debug, Args)]
 #[command(after_help = ENV_HELP)]
@@ -126,6 +152,9 @@ pub struct EnvArgs {
     /// Values for the Helm charts, as helm's option of that name; may be given several times
     #[arg(long, value_name = "FILE", conflicts_with = "no_render")]
     pub values: Vec<PathBuf>,
+    /// What was decided about findings.
+    #[command(flatten)]
+    pub policy: PolicyArgs,
     /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -139,9 +168,12 @@ Examples:
   check-interconnect env ./chart --values production.yaml
   helm template ./chart | check-interconnect env - -o json
   check-interconnect env deploy.yaml -o text -o json=report.json
+  check-interconnect env recipes/ --write-baseline known.json
+  check-interconnect env recipes/ --diff
 
 Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 part of the input was
-broken, 4 no manifest.
+broken, 4 no manifest. With --diff: 1 something would change, 0 nothing. Reads files only; --fix and
+--write-baseline write some.
 
 A kustomization is judged as what kubectl kustomize or kustomize build prints, a Helm chart as what
 helm template prints, where the program is there and has nothing to fetch. Otherwise their parts

@@ -13,11 +13,18 @@ pub(crate) fn text(name: Option<&str>) -> Result<String, String> {
     if let Some((check, cause)) = checks::cause(name) {
         return Ok(of_cause(cause, Some(check)));
     }
-    if let Some(cause) = checks::PROBLEMS.iter().find(|p| p.id == name) {
+    if let Some(cause) = checks::PROBLEMS
+        .iter()
+        .chain(policy::CAUSES)
+        .find(|p| p.id == name)
+    {
         return Ok(of_cause(cause, None));
     }
     if name == "input" {
         return Ok(of_inputs());
+    }
+    if name == "policy" || name.starts_with("policy/") {
+        return Ok(of_policy());
     }
     // `env/ucx-rndv-scheme` names a setting that no check of its own judges.
     if let Some(setting) = name.strip_prefix("env/") {
@@ -36,7 +43,8 @@ pub(crate) fn text(name: Option<&str>) -> Result<String, String> {
                 .iter()
                 .flat_map(|c| c.causes.iter().chain(c.notes).map(|c| c.id)),
         )
-        .chain(checks::PROBLEMS.iter().map(|p| p.id));
+        .chain(checks::PROBLEMS.iter().map(|p| p.id))
+        .chain(policy::CAUSES.iter().map(|p| p.id));
     let close = settings::distance::closest(name, all);
     let hint = close
         .map(|c| format!("; did you mean {c}?"))
@@ -61,6 +69,24 @@ fn list() -> String {
     let _infallible = writeln!(out, "\ninput\n    what could not be read, and why");
     for problem in checks::PROBLEMS {
         let _infallible = writeln!(out, "      {}", problem.id);
+    }
+    let _infallible = writeln!(
+        out,
+        "\npolicy\n    suppressions and declarations that do not hold"
+    );
+    for problem in policy::CAUSES {
+        let _infallible = writeln!(out, "      {}", problem.id);
+    }
+    out
+}
+
+/// What is said about decisions, as Markdown.
+pub fn of_policy() -> String {
+    let mut out = String::from(
+        "# policy\n\nSuppressions in recipes, the baseline and check-interconnect.toml decide what findings count as. What they accept stays in the report as an ok result with a note, and what does not hold in them is a finding of its own.\n\n## Causes\n",
+    );
+    for cause in policy::CAUSES {
+        let _infallible = write!(out, "\n### {}\n\n{}", cause.id, body(cause));
     }
     out
 }

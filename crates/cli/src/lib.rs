@@ -1,7 +1,9 @@
 //! The command line: reads inputs, runs the checks, writes reports, and says it all with one exit code.
 
 pub mod args;
+mod decisions;
 mod explain;
+mod fix;
 mod live;
 mod output;
 mod render;
@@ -10,7 +12,6 @@ mod vars;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 use model::Exit;
@@ -19,7 +20,7 @@ use model::exit::{FailOn, exit_of};
 use crate::args::{Cli, Command, EnvArgs, FailOnArg, OutputArgs, SchemaOf};
 use crate::output::Outputs;
 
-pub use explain::{of_check as check_page, of_inputs as input_page};
+pub use explain::{of_check as check_page, of_inputs as input_page, of_policy as policy_page};
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
@@ -77,6 +78,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
         Command::Schema { of } => print(&match of {
             SchemaOf::Json => report::schema_report(),
             SchemaOf::Jsonl => report::schema_line(),
+            SchemaOf::Config => policy::schema_config(),
         }),
     }
 }
@@ -84,25 +86,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
 fn env(args: &EnvArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     Outputs::from_args(&args.output)?;
-    let mut values = Vec::new();
-    for file in &args.values {
-        values.push(
-            render::Values::new(file)
-                .ok_or_else(|| format!("--values {}: no such file", file.display()))?,
-        );
-    }
-    let options = render::Options {
-        off: args.no_render,
-        timeout: Duration::from_secs(args.render_timeout),
-        values: &values,
-    };
-    let facts = sources::read(&args.paths, options)?;
-    let scope = args
-        .paths
-        .iter()
-        .map(|p| p.to_string_lossy().into_owned())
-        .collect();
-    finish(&checks::judge_env(&facts, scope), &args.output)
+    decisions::env(args)
 }
 
 fn finish(report: &model::Report, output: &OutputArgs) -> Result<ExitCode, String> {

@@ -153,7 +153,7 @@ fn tail(given: &OsStr, from: usize) -> PathBuf {
 }
 
 /// Writes beside the file and renames, so that a reader never sees half a report.
-fn atomically(
+pub(crate) fn atomically(
     path: &Path,
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> io::Result<()> {

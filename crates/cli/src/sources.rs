@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use model::{Facts, Input, InputProblem, Outcome};
+use policy::Suppression;
 use recipe::FileDraft;
 use walkdir::WalkDir;
 
@@ -22,9 +23,9 @@ const LARGE: u64 = 4 * 1024 * 1024;
 
 /// What became of one path.
 enum Read {
-    Draft(FileDraft),
+    Draft(FileDraft, Vec<Suppression>),
     /// A rendered text: judged without regard to its neighbours, with something to say about it.
-    Rendered(FileDraft, InputProblem),
+    Rendered(FileDraft, Vec<Suppression>, InputProblem),
     Problem(Arc<str>, InputProblem),
 }
 
@@ -48,21 +49,60 @@ impl Work {
     }
 }
 
+/// How to read.
+pub(crate) struct Reading<'r> {
+    /// Whether a file of a directory is left out; one that is named is always read.
+    pub(crate) leave_out: &'r dyn Fn(&Path) -> LeaveOut,
+    /// Texts that stand for those of files, by their path as it is shown.
+    pub(crate) instead: &'r HashMap<String, String>,
+}
+
+/// What becomes of a file of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeaveOut {
+    /// It is read.
+    No,
+    /// It is left out, which the report says.
+    Counted,
+    /// It is a file of ours and no input.
+    Silently,
+}
+
+/// What was read.
+pub(crate) struct Sources {
+    pub(crate) facts: Facts,
+    pub(crate) suppressions: Vec<Suppression>,
+    /// Files that were left out.
+    pub(crate) excluded: usize,
+}
+
 /// Reads all paths into facts, in the order given; directories in the order of their names.
-pub(crate) fn read(paths: &[PathBuf], options: render::Options<'_>) -> Result<Facts, String> {
+pub(crate) fn read(
+    paths: &[PathBuf],
+    options: render::Options<'_>,
+    reading: &Reading<'_>,
+) -> Result<Sources, String> {
     let mut work = Vec::new();
+    let mut excluded = 0;
     for path in paths {
-        plan(path, &mut work);
+        plan(path, reading, &mut work, &mut excluded);
     }
     once(&mut work);
     let work = rendered(work, paths, options)?;
     let mut drafts = Vec::new();
     let mut problems = Vec::new();
+    let mut suppressions = Vec::new();
     let mut alone = Vec::new();
-    for read in read_all(&work) {
+    for read in read_all(&work, reading.instead) {
         match read {
-            Read::Draft(draft) => drafts.push(draft),
-            Read::Rendered(draft, note) => alone.push((draft, note)),
+            Read::Draft(draft, found) => {
+                drafts.push(draft);
+                suppressions.extend(found);
+            }
+            Read::Rendered(draft, found, note) => {
+                alone.push((draft, note));
+                suppressions.extend(found);
+            }
             Read::Problem(path, problem) => problems.push(Input {
                 path,
                 documents: 0,
@@ -73,7 +113,11 @@ pub(crate) fn read(paths: &[PathBuf], options: render::Options<'_>) -> Result<Fa
     let mut facts = recipe::assemble(drafts);
     if alone.is_empty() {
         facts.inputs.extend(problems);
-        return Ok(facts);
+        return Ok(Sources {
+            facts,
+            suppressions,
+            excluded,
+        });
     }
     for (draft, note) in alone {
         // A ConfigMap or the other half of a deployment is in the same text, or it is not deployed with it.
@@ -92,7 +136,11 @@ pub(crate) fn read(paths: &[PathBuf], options: render::Options<'_>) -> Result<Fa
     facts.inputs.sort_by_key(|i| place(Some(&i.path)));
     facts.deployments.sort_by_key(|d| place(d.files.first()));
     facts.inputs.extend(problems);
-    Ok(facts)
+    Ok(Sources {
+        facts,
+        suppressions,
+        excluded,
+    })
 }
 
 /// Puts what kustomizations and charts render to in place of their files.
@@ -127,7 +175,7 @@ fn rendered(
             all.push(match new {
                 Made::Text(read, name, note) => {
                     let read = match read {
-                        Read::Draft(draft) => Read::Rendered(draft, note),
+                        Read::Draft(draft, found) => Read::Rendered(draft, found, note),
                         other => other,
                     };
                     Work::Done(name, Box::new(Mutex::new(Some(read))))
@@ -193,13 +241,13 @@ fn problem(
 }
 
 /// Decides what there is to read under a path.
-fn plan(path: &Path, work: &mut Vec<Work>) {
+fn plan(path: &Path, reading: &Reading<'_>, work: &mut Vec<Work>, excluded: &mut usize) {
     if path == Path::new("-") {
         work.push(Work::Stdin);
         return;
     }
     match fs::metadata(path) {
-        Ok(meta) if meta.is_dir() => directory(path, work),
+        Ok(meta) if meta.is_dir() => directory(path, reading, work, excluded),
         Ok(meta) if meta.is_file() || is_open_pipe(path) => work.push(Work::File(path.to_owned())),
         Ok(meta) => work.push(Work::Problem(shown(path), not_a_file(meta.file_type()))),
         Err(error) => work.push(Work::Problem(shown(path), unreachable_path(path, &error))),
@@ -284,7 +332,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
         .to_ascii_lowercase()
 }
 
-fn directory(root: &Path, work: &mut Vec<Work>) {
+fn directory(root: &Path, reading: &Reading<'_>, work: &mut Vec<Work>, excluded: &mut usize) {
     let mut found = false;
     let walk = WalkDir::new(root)
         .follow_links(true)
@@ -299,6 +347,14 @@ fn directory(root: &Path, work: &mut Vec<Work>) {
                     && !render::is_kustomization(entry.file_name()) => {}
             Ok(entry) if entry.file_type().is_file() => {
                 found = true;
+                match (reading.leave_out)(entry.path()) {
+                    LeaveOut::No => {}
+                    LeaveOut::Counted => {
+                        *excluded += 1;
+                        continue;
+                    }
+                    LeaveOut::Silently => continue,
+                }
                 work.push(Work::File(entry.into_path()));
             }
             Ok(entry) => {
@@ -368,12 +424,12 @@ fn is_manifest_name(path: &Path) -> bool {
 }
 
 /// Reads everything, on all cores where there is more than one file.
-fn read_all(work: &[Work]) -> Vec<Read> {
+fn read_all(work: &[Work], instead: &HashMap<String, String>) -> Vec<Read> {
     let threads = std::thread::available_parallelism()
         .map_or(1, usize::from)
         .min(work.len());
     if threads < 2 {
-        return work.iter().map(|w| one(w, None)).collect();
+        return work.iter().map(|w| one(w, None, instead)).collect();
     }
     let next = AtomicUsize::new(0);
     let large = Mutex::new(());
@@ -385,7 +441,7 @@ fn read_all(work: &[Work]) -> Vec<Read> {
                 let Some(item) = work.get(index) else {
                     return mine;
                 };
-                mine.push((index, one(item, Some(&large))));
+                mine.push((index, one(item, Some(&large), instead)));
             }
         };
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
@@ -401,7 +457,7 @@ fn read_all(work: &[Work]) -> Vec<Read> {
     done.into_iter().map(|(_, read)| read).collect()
 }
 
-fn one(work: &Work, large: Option<&Mutex<()>>) -> Read {
+fn one(work: &Work, large: Option<&Mutex<()>>, instead: &HashMap<String, String>) -> Read {
     match work {
         Work::Problem(path, problem) => Read::Problem(Arc::clone(path), problem.clone()),
         Work::Done(name, read) => {
@@ -411,6 +467,9 @@ fn one(work: &Work, large: Option<&Mutex<()>>) -> Read {
         Work::Stdin => text("-".into(), bytes(&mut io::stdin().lock(), 0)),
         Work::File(path) => {
             let name = shown(path);
+            if let Some(text) = instead.get(&*name) {
+                return draft(&name, text);
+            }
             let file = match File::open(path) {
                 Ok(file) => file,
                 Err(error) => return Read::Problem(name, unreachable_path(path, &error)),
@@ -453,6 +512,10 @@ fn bytes(source: &mut dyn io::Read, size: u64) -> Result<Vec<u8>, InputProblem> 
     }
 }
 
+fn draft(path: &Arc<str>, text: &str) -> Read {
+    Read::Draft(recipe::read(path, text), policy::scan(path, text))
+}
+
 fn text(path: Arc<str>, bytes: Result<Vec<u8>, InputProblem>) -> Read {
     let bytes = match bytes {
         Ok(bytes) => bytes,
@@ -479,7 +542,7 @@ fn text(path: Arc<str>, bytes: Result<Vec<u8>, InputProblem>) -> Read {
         );
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Read::Draft(recipe::read(&path, &text)),
+        Ok(text) => draft(&path, &text),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             Read::Problem(

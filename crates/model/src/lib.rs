@@ -15,7 +15,7 @@ pub mod setting;
 pub mod verdict;
 pub mod worker;
 
-pub use coverage::Coverage;
+pub use coverage::{Accepted, Coverage};
 pub use deployment::{ClaimTemplate, ComputeDomain, Deployment, Facts, HeadlessService, Partial};
 pub use exit::{Exit, FailOn};
 pub use input::{Input, InputProblem, Outcome};

@@ -128,7 +128,10 @@ pub(crate) fn counts_line(screen: &Screen<'_>, report: &Report) -> String {
     let mut parts = vec![
         format!("{} fail", counts.fail),
         format!("{} warn", counts.warn),
-        format!("{} ok", counts.ok),
+        match coverage.accepted.words() {
+            words if words.is_empty() => format!("{} ok", counts.ok),
+            words => format!("{} ok ({words})", counts.ok),
+        },
         format!("{} skipped", counts.skipped),
     ];
     if coverage.inputs_not_read > 0 {

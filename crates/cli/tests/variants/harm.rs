@@ -629,7 +629,8 @@ pub fn connectors(b: &Base<'_>, out: &mut Vec<Variant>) {
                 } else {
                     "kv_producer"
                 };
-                let kept = v["kv_role"].is_string();
+                // NIXL takes either direction, whatever it is called.
+                let kept = v["kv_role"].is_string() && v["kv_connector"] != "NixlConnector";
                 v["kv_role"] = json!(role);
                 kept
             })

@@ -34,8 +34,8 @@ pub enum Change {
 pub struct Fix {
     /// The check whose finding it removes.
     pub check: &'static str,
-    /// The cause of that finding.
-    pub cause: &'static str,
+    /// The causes that the finding can have.
+    pub causes: &'static [&'static str],
     /// The deployment.
     pub deployment: String,
     /// The worker.
@@ -51,10 +51,10 @@ pub fn fixes(facts: &Facts) -> Vec<Fix> {
     let mut found = Vec::new();
     for deployment in &facts.deployments {
         for worker in deployment.kv_workers() {
-            let mut add = |check, cause, place: &Place, change| {
+            let mut add = |check, causes, place: &Place, change| {
                 found.push(Fix {
                     check,
-                    cause,
+                    causes,
                     deployment: deployment.name.clone(),
                     worker: worker.name.clone(),
                     place: place.clone(),
@@ -66,23 +66,27 @@ pub fn fixes(facts: &Facts) -> Vec<Fix> {
                     let from = name.value.clone();
                     add(
                         "env/setting-names",
-                        "setting-name-typo",
+                        &["setting-name-typo"],
                         &name.place,
                         Change::Rename { from, to },
                     );
                 }
             }
-            for (name, check, cause, right) in [
+            for (name, check, causes, right) in [
                 (
                     "UCX_TLS",
                     "env/ucx-tls",
-                    "ucx-tls-unknown-name",
+                    &[
+                        "ucx-tls-unknown-name",
+                        "ucx-tls-spaces-quotes-case",
+                        "ucx-tls-mid-list-caret",
+                    ] as &[&str],
                     right_tls as fn(&str) -> Option<String>,
                 ),
                 (
                     "UCX_NET_DEVICES",
                     "env/ucx-net-devices",
-                    "ucx-net-devices-syntax",
+                    &["ucx-netdev-space", "ucx-netdev-nccl-syntax"],
                     right_devices,
                 ),
             ] {
@@ -95,7 +99,7 @@ pub fn fixes(facts: &Facts) -> Vec<Fix> {
                     let from = from.to_owned();
                     add(
                         check,
-                        cause,
+                        causes,
                         &setting.place,
                         Change::Value { name, from, to },
                     );

@@ -940,6 +940,12 @@ fn cases() -> Vec<Case> {
         ),
         // Settings.
         warn("setting-name-typo", "UCX_NET_DEVICE,", ucx("UCX_NET_DEVICE", "mlx5_0:1"), devices("mlx5_0:1")),
+        warn(
+            "resource-name-typo",
+            "rmda/ib",
+            both(|r| vllm(r).without("rdma/ib").limit("rmda/ib: '2'")),
+            both(|r| vllm(r).without("rdma/ib").limit("rdma/hca: '2'")),
+        ),
         fail(
             "setting-value-invalid",
             "UCX_PROTO_ENABLE",

@@ -92,7 +92,11 @@ impl Plan {
             // A fix belongs to a finding that is there and that nobody wants to keep.
             let found = before.iter().any(|r| is_at(r, &fix));
             let key = (file.clone(), line, fix.place.column, describe(&fix.change));
-            if found && !decisions.is_suppressed(fix.cause, file, line) && seen.insert(key) {
+            let kept = fix
+                .causes
+                .iter()
+                .any(|cause| decisions.is_suppressed(cause, file, line));
+            if found && !kept && seen.insert(key) {
                 by_file.entry(file.to_string()).or_default().push(fix);
             }
         }
@@ -244,7 +248,7 @@ impl Plan {
 /// Whether a finding is the one that a fix is for.
 fn is_at(result: &CheckResult, fix: &Fix) -> bool {
     result.name == fix.check
-        && result.cause == Some(fix.cause)
+        && result.cause.is_some_and(|c| fix.causes.contains(&c))
         && result
             .sources
             .iter()

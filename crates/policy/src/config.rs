@@ -289,7 +289,7 @@ mod tests {
             Some(Level::Warn)
         );
         assert_eq!(
-            rule("env/ucx-tls", Some("ucx-tls-empty")),
+            rule("env/ucx-tls", Some("ucx-tls-empty-string")),
             Some(Level::Fail)
         );
         assert_eq!(rule("env/mnnvl", None), None);
@@ -319,18 +319,18 @@ mod tests {
                 "did you mean ucx-tls-tcp-only?",
             ),
             (
-                "[levels]\n\"ucx-tls-empty\" = { level = \"ignore\", reason = \"x\" }\n",
-                "2:29: ",
+                "[levels]\n\"ucx-tls-empty-string\" = { level = \"ignore\", reason = \"x\" }\n",
+                "2:36: ",
                 "unknown variant `ignore`, expected one of `allow`, `warn`, `fail`",
             ),
             (
-                "[levels]\n\"ucx-tls-empty\" = { level = \"warn\" }\n",
-                "2:19: ",
+                "[levels]\n\"ucx-tls-empty-string\" = { level = \"warn\" }\n",
+                "2:26: ",
                 "missing field `reason`",
             ),
             (
-                "[levels]\n\"ucx-tls-empty\" = { level = \"warn\", reason = \" \" }\n",
-                "2:46: ",
+                "[levels]\n\"ucx-tls-empty-string\" = { level = \"warn\", reason = \" \" }\n",
+                "2:53: ",
                 "is empty",
             ),
             (
@@ -339,8 +339,8 @@ mod tests {
                 "cannot be accepted away",
             ),
             (
-                "[levels]\n\"ucx-tls-empty\" = { level = \"warn\", reason = \"x\", until = 3 }\n",
-                "2:51: ",
+                "[levels]\n\"ucx-tls-empty-string\" = { level = \"warn\", reason = \"x\", until = 3 }\n",
+                "2:58: ",
                 "unknown field `until`",
             ),
             (

@@ -253,7 +253,7 @@ mod tests {
         let line_start = text[..at].rfind('\n').map_or(0, |n| n + 1);
         Fix {
             check: "c",
-            cause: "d",
+            causes: &["d"],
             deployment: String::new(),
             worker: String::new(),
             place: model::Place {

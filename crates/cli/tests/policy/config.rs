@@ -152,11 +152,17 @@ fn excludes_are_told_and_named_files_are_always_read() {
 
 #[test]
 fn unneeded_levels_are_told_in_full_reports_only() {
-    let place = with("[levels]\n\"ucx-tls-empty\" = { level = \"allow\", reason = \"x\" }\n");
-    assert!(!place.run(&["env", "a.yaml"]).out.contains("ucx-tls-empty"));
+    let place =
+        with("[levels]\n\"ucx-tls-empty-string\" = { level = \"allow\", reason = \"x\" }\n");
+    assert!(
+        !place
+            .run(&["env", "a.yaml"])
+            .out
+            .contains("ucx-tls-empty-string")
+    );
     let text = place.run(&["env", "a.yaml", "--verbose"]).out;
     assert!(
-        text.contains("no finding ucx-tls-empty in this run"),
+        text.contains("no finding ucx-tls-empty-string in this run"),
         "{text}"
     );
 }

@@ -233,7 +233,7 @@ fn suppressed_findings_are_not_fixed() {
     let text = recipe(
         &entry(
             "UCX_TLS",
-            "\"rc, cuda_copy\" # check-interconnect: ignore[ucx-tls-unknown-name] a test of ours",
+            "\"rc, cuda_copy\" # check-interconnect: ignore[ucx-tls-spaces-quotes-case] a test of ours",
         ),
         &good(),
     );

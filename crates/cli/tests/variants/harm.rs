@@ -794,7 +794,9 @@ pub fn connectors(b: &Base<'_>, out: &mut Vec<Variant>) {
     ] {
         for (n, (at, _)) in b.text.match_indices(from).enumerate().take(2) {
             let line = b.text[..at].rsplit('\n').next().unwrap_or_default();
-            if line.trim_start().starts_with('#') || kind == "kv_role swapped" && n > 0 {
+            // Beside an explicit mode NIXL takes either direction, whatever it is called.
+            let told = b.text.contains("--disaggregation-mode");
+            if line.trim_start().starts_with('#') || kind == "kv_role swapped" && (n > 0 || told) {
                 continue;
             }
             let mut made = b.text.to_owned();

@@ -2,6 +2,9 @@
 
 /// Number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`; None above `limit`.
 pub fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
+    if a.is_ascii() && b.is_ascii() && !may_be_within(a.as_bytes(), b.as_bytes(), limit) {
+        return None;
+    }
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
     if a.len().abs_diff(b.len()) > limit {
@@ -33,6 +36,23 @@ pub fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
         last = row;
     }
     last.last().copied().filter(|&cost| cost <= limit)
+}
+
+/// A bound without a table: one edit changes the length by one at most, and the count of two letters at most.
+fn may_be_within(a: &[u8], b: &[u8], limit: usize) -> bool {
+    if a.len().abs_diff(b.len()) > limit {
+        return false;
+    }
+    let mut counts = [0_i16; 32];
+    for (text, step) in [(a, 1), (b, -1)] {
+        for letter in text {
+            if let Some(count) = counts.get_mut(usize::from(letter & 31)) {
+                *count = count.saturating_add(step);
+            }
+        }
+    }
+    let changed: usize = counts.iter().map(|c| usize::from(c.unsigned_abs())).sum();
+    changed <= limit * 2
 }
 
 fn without_common_ends<'c>(mut a: &'c [char], mut b: &'c [char]) -> (&'c [char], &'c [char]) {

@@ -3,6 +3,9 @@
 //! NCCL never reports an unknown name. UCX does, but only when a worker starts
 //! (ucx:src/ucp/core/ucp_worker.c:2804).
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use crate::catalogue;
 use crate::distance::edit_distance;
 use crate::kind::Kind;
@@ -84,6 +87,27 @@ const INVENTED: &[(&str, &str)] = &[
 
 /// The variable that was probably meant by a name of a transport family that nothing reads.
 pub fn did_you_mean(name: &str) -> Option<&'static str> {
+    GUESSES.with_borrow_mut(|guesses| {
+        if let Some(guess) = guesses.get(name) {
+            return *guess;
+        }
+        let guess = guess(name);
+        if guesses.len() < REMEMBERED {
+            guesses.insert(name.to_owned(), guess);
+        }
+        guess
+    })
+}
+
+thread_local! {
+    /// Recipes repeat the same few names, and a guess compares one with every name that is known.
+    static GUESSES: RefCell<HashMap<String, Option<&'static str>>> = RefCell::new(HashMap::new());
+}
+
+/// Names remembered at most: a hostile file could bring millions.
+const REMEMBERED: usize = 4096;
+
+fn guess(name: &str) -> Option<&'static str> {
     if let Some(&(_, right)) = INVENTED.iter().find(|(wrong, _)| *wrong == name) {
         return Some(right);
     }
@@ -166,8 +190,11 @@ fn outside_families(upper: &str) -> Option<&'static str> {
         .iter()
         .filter(|v| v.is_read() && v.relevance == catalogue::Relevance::Critical)
         .map(|v| v.name)
-        .filter(|n| catalogue::is_transport_family(n) && n.contains('_') && n.len() >= 7)
-        .find(|candidate| edit_distance(upper, candidate, 1).is_some())
+        .filter(|n| n.len() >= 7 && n.contains('_'))
+        .find(|candidate| {
+            edit_distance(upper, candidate, 1).is_some()
+                && catalogue::is_transport_family(candidate)
+        })
 }
 
 /// How many letters may be wrong. Only of UCX and NCCL are all names known, so that elsewhere a name that is two letters

@@ -32,8 +32,7 @@ pub fn judge_env_with(facts: &Facts, scope: Vec<String>, policy: &mut dyn Policy
         coverage.inputs_not_read += u32::try_from(lost).unwrap_or(u32::MAX);
         coverage.inputs_read += u32::from(input.documents > 0);
     }
-    for deployment in &facts.deployments {
-        let mut found = judge(deployment);
+    for (deployment, mut found) in facts.deployments.iter().zip(judge_all(&facts.deployments)) {
         let accepted = policy.deployment(deployment, &mut found);
         coverage.accepted.add(accepted);
         coverage.workers_found += count(
@@ -97,6 +96,35 @@ pub fn judge_env_with(facts: &Facts, scope: Vec<String>, policy: &mut dyn Policy
 
 fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// From how many deployments on a second core is worth starting.
+const MANY: usize = 16;
+
+/// The results of each deployment, on all cores where there are many.
+fn judge_all(deployments: &[Deployment]) -> Vec<Vec<CheckResult>> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    if deployments.len() < MANY || threads < 2 {
+        return deployments.iter().map(judge).collect();
+    }
+    let part = deployments.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = deployments
+            .chunks(part)
+            .map(|chunk| {
+                let run = move || chunk.iter().map(judge).collect::<Vec<_>>();
+                (chunk, scope.spawn(run))
+            })
+            .collect();
+        parts
+            .into_iter()
+            .flat_map(|(chunk, part)| {
+                // A panic of a check is a bug of ours; it shows again where it can be seen.
+                part.join()
+                    .unwrap_or_else(|_| chunk.iter().map(judge).collect())
+            })
+            .collect()
+    })
 }
 
 fn judge(deployment: &Deployment) -> Vec<CheckResult> {

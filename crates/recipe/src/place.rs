@@ -34,6 +34,8 @@ pub(crate) struct Text<'s> {
     last: Cell<(usize, u32)>,
     /// Set where the text is a scalar of another one.
     outer: Option<&'s dyn Outer>,
+    /// The line of values that may not be shown.
+    blank: Arc<str>,
 }
 
 /// How far ahead a lookup counts line breaks itself before it asks the index.
@@ -101,6 +103,7 @@ impl<'s> Text<'s> {
             lines: OnceCell::new(),
             last: Cell::new((0, 1)),
             outer: None,
+            blank: "\u{2026}".into(),
         }
     }
 
@@ -180,7 +183,7 @@ impl<'s> Text<'s> {
             end = floor_char(self.source, (at + WINDOW).min(end));
         }
         let mark_end = (mark.end as usize).clamp(at, end);
-        let mut out = String::new();
+        let mut out = String::with_capacity(end - start);
         let mut cursor = start;
         let mut out_mark = (0_u32, 0_u32);
         let mut parts: Vec<Range<usize>> = shown
@@ -247,11 +250,25 @@ impl<'s> Text<'s> {
         }
     }
 
+    /// The place of a value that may not be shown: its line and column, and nothing of its text.
+    pub(crate) fn hidden(&self, node: Node<'_>) -> Place {
+        let (line, column) = self.line_column(node.span().start);
+        Place {
+            file: Arc::clone(&self.path),
+            line,
+            column,
+            text: Arc::clone(&self.blank),
+            mark: (0, byte_len(&self.blank)),
+        }
+    }
+
     /// The place of a whole node. `show` says that its text may be shown.
     pub(crate) fn node(&self, node: Node<'_>, show: bool) -> Place {
+        if !show {
+            return self.hidden(node);
+        }
         let span = node.span();
-        let shown = if show { vec![span.clone()] } else { Vec::new() };
-        self.place(&span, &shown, Around::Yaml)
+        self.place(&span, std::slice::from_ref(&span), Around::Yaml)
     }
 }
 

@@ -16,10 +16,18 @@ const LIST_KEPT: usize = 16;
 /// Bytes from which on the document is shortened: readers cut what is longer, at the soonest here.
 const BUDGET: usize = 30_000;
 
+/// Deployments from which on a document is longer than that, whatever is left out.
+const MANY: usize = 40;
+
 /// Writes the document.
 pub(crate) fn render(report: &Report, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let mut document = ReportV1::of(report, options.version, &group::folded(report));
     bound(&mut document);
+    // So many deployments do not fit in any case; writing them several times to find out takes time.
+    if document.deployments.len() > MANY {
+        shorten_sources_of_ok(&mut document, 0);
+        return out.write_all(&pretty(&document)?);
+    }
     let mut text = pretty(&document)?;
     for kept in [1, 0] {
         if text.len() < BUDGET {
@@ -32,7 +40,7 @@ pub(crate) fn render(report: &Report, options: &Options, out: &mut dyn Write) ->
 }
 
 fn pretty(document: &ReportV1) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(BUDGET);
     write_pretty(document, &mut text)?;
     text.push(b'\n');
     Ok(text)

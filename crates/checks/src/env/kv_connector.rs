@@ -38,7 +38,7 @@ const PREFILL_NO_CONNECTOR: Cause = Cause {
     why: "dynamo.vllm from 1.0 on stops with a ValueError; plain vLLM starts and decode has nothing to pull",
     fix: "give prefill the same connector as decode: --kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}'",
     quiet_if: "the image is a Dynamo image before 1.0 (NIXL is its default); the command is inside the image or a sourced script; the engine is a mock",
-    source: "ai-dynamo/dynamo components/src/dynamo/vllm/args.py; issue 11467",
+    source: "ai-dynamo/dynamo components/src/dynamo/vllm/args.py; ai-dynamo/dynamo#11467",
 };
 
 const DECODE_NO_CONNECTOR: Cause = Cause {
@@ -47,7 +47,7 @@ const DECODE_NO_CONNECTOR: Cause = Cause {
     why: "vLLM logs that it found no KVConnector and disables the transfer; decode computes every prefill again",
     fix: "give decode the same connector as prefill: --kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}'",
     quiet_if: "the image is a Dynamo image before 1.0 (NIXL is its default); the command is inside the image or a sourced script; the engine is a mock",
-    source: "ai-dynamo/dynamo issue 11467, PR 11468",
+    source: "ai-dynamo/dynamo#11467 and #11468",
 };
 
 const TRANSCEIVER_UNSET: Cause = Cause {

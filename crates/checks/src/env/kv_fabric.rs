@@ -112,7 +112,7 @@ const ROCE_ROUTES: Cause = Cause {
     why: "from 1.19 on UCX checks routes before it uses a RoCE device; where the log names the device and the lanes are tcp, UCX_IB_ROCE_REACHABILITY_MODE=all skips that check",
     fix: "set UCX_IB_ROCE_REACHABILITY_MODE=all if the lanes are tcp",
     quiet_if: "it is set; another library carries KV",
-    source: "llm-d issue 2423",
+    source: "llm-d/llm-d#2423",
 };
 
 fn run(view: &View<'_>, findings: &mut Findings) {

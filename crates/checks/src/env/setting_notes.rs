@@ -85,7 +85,7 @@ notes! {
         "from 1.19 on UCX checks routes before it uses a RoCE device; `all` skips that check, which policy routing and device claims on NICs can mislead",
         "none; set all where the log names the device and the lanes are tcp",
         "unset",
-        "UCX; llm-d issue 2423";
+        "UCX; llm-d/llm-d#2423";
     RNDV = "ucx-rndv-settings-no-effect",
         "a rendezvous setting of UCX in a worker whose KV goes over NIXL",
         "NIXL uses one-sided put and get, which rendezvous settings do not touch",

@@ -56,6 +56,7 @@ impl Finding {
             sources: Vec::new(),
             collective: false,
             required: false,
+            deployment: None,
         })
     }
 

@@ -163,6 +163,7 @@ pub(crate) fn results(facts: &Facts) -> Vec<CheckResult> {
                 sources: Vec::new(),
                 collective: false,
                 required,
+                deployment: None,
             });
         }
     }

@@ -32,7 +32,11 @@ pub fn judge_env_with(facts: &Facts, scope: Vec<String>, policy: &mut dyn Policy
         coverage.inputs_not_read += u32::try_from(lost).unwrap_or(u32::MAX);
         coverage.inputs_read += u32::from(input.documents > 0);
     }
-    for (deployment, mut found) in facts.deployments.iter().zip(judge_all(&facts.deployments)) {
+    let judged = judge_all(&facts.deployments);
+    for (index, (deployment, mut found)) in facts.deployments.iter().zip(judged).enumerate() {
+        for result in &mut found {
+            result.deployment = Some(index);
+        }
         let accepted = policy.deployment(deployment, &mut found);
         coverage.accepted.add(accepted);
         coverage.workers_found += count(

@@ -348,6 +348,7 @@ fn noted(file: &str, detail: String, note: &str) -> CheckResult {
         sources: Vec::new(),
         collective: false,
         required: false,
+        deployment: None,
     }
 }
 

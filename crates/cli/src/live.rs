@@ -23,6 +23,7 @@ pub(crate) fn not_built(command: &'static str) -> Report {
         sources: Vec::new(),
         collective: false,
         required: true,
+        deployment: None,
     };
     Report {
         command,

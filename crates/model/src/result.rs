@@ -189,4 +189,6 @@ pub struct CheckResult {
     pub collective: bool,
     /// A skipped result that the verdict needs makes it inconclusive.
     pub required: bool,
+    /// Index of its deployment in the report: names need not be unique.
+    pub deployment: Option<usize>,
 }

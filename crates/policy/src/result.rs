@@ -19,6 +19,7 @@ fn new(name: &'static str, status: Status, detail: String) -> CheckResult {
         sources: Vec::new(),
         collective: false,
         required: false,
+        deployment: None,
     }
 }
 

@@ -49,6 +49,7 @@ pub fn read(path: &str, source: &str) -> FileDraft {
         documents: 0,
         objects: Vec::new(),
         containers: Vec::new(),
+        resolved: Vec::new(),
         config_maps: Vec::new(),
         compute_domains: Vec::new(),
         claim_templates: Vec::new(),
@@ -84,7 +85,9 @@ pub fn read(path: &str, source: &str) -> FileDraft {
                 .unwrap_or(u64::MAX)
                 .saturating_add(document.range().len() as u64);
             file.budget = size.saturating_mul(16).saturating_add(ALIASED_BYTES);
+            let before = file.containers.len();
             manifest(&text, document.root(), &mut file, 0, None);
+            file.settle(before);
             if file.budget == 0 {
                 file.problems.push(too_many_aliases(&text, document.root()));
             }

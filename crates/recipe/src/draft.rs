@@ -7,6 +7,8 @@ use model::{
     Hidden, InputProblem, Located, Place, Resource, Role,
 };
 
+use crate::resolve::{self, Resolved};
+
 /// The value of a variable as the document gives it.
 #[derive(Debug, Clone)]
 pub(crate) enum EnvValue {
@@ -156,6 +158,17 @@ pub(crate) struct PodFacts {
     pub(crate) part: Option<GroupPart>,
 }
 
+impl Draft {
+    fn refers_to_config_maps(&self) -> bool {
+        !self.mounts.is_empty()
+            || self.env_from.iter().any(|e| e.config_map.is_some())
+            || self
+                .env
+                .iter()
+                .any(|e| matches!(e.value, EnvValue::ConfigMapKey { .. }))
+    }
+}
+
 /// One entry of a ConfigMap.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigEntry {
@@ -219,6 +232,8 @@ pub struct FileDraft {
     pub(crate) documents: u32,
     pub(crate) objects: Vec<ObjectDraft>,
     pub(crate) containers: Vec<Draft>,
+    /// Containers that need nothing of other documents; a draft is several times as large.
+    pub(crate) resolved: Vec<Resolved>,
     pub(crate) config_maps: Vec<ConfigMapDraft>,
     pub(crate) compute_domains: Vec<ComputeDomain>,
     pub(crate) claim_templates: Vec<model::ClaimTemplate>,
@@ -234,6 +249,18 @@ pub struct FileDraft {
 }
 
 impl FileDraft {
+    /// Resolves the containers of the document that began with container `from`, if none refers to a ConfigMap.
+    pub(crate) fn settle(&mut self, from: usize) {
+        let of_document = self.containers.get(from..).unwrap_or_default();
+        if of_document.iter().all(|d| !d.refers_to_config_maps()) {
+            let settled = self
+                .containers
+                .drain(from.min(self.containers.len())..)
+                .map(|d| resolve::resolve(d, &[]));
+            self.resolved.extend(settled);
+        }
+    }
+
     /// Takes the cost of a part from the budget; false once there is nothing left, or too little.
     pub(crate) fn spend(&mut self, cost: u32) -> bool {
         let left = self.budget.checked_sub(u64::from(cost).max(1));

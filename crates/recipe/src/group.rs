@@ -35,9 +35,13 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
         let deployments = of_file(
             &file.path,
             &file.objects,
-            file.containers
+            file.resolved
                 .into_iter()
-                .map(|d| resolve::resolve(d, in_directory))
+                .chain(
+                    file.containers
+                        .into_iter()
+                        .map(|d| resolve::resolve(d, in_directory)),
+                )
                 .collect(),
         );
         let mut loose = loose(&file.loose_env, &file.loose_flags);

@@ -18,6 +18,7 @@ const CONFIG_FLAGS: [&str; 5] = [
 ];
 
 /// A worker without its final role.
+#[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) worker: Worker,
     /// What the engine itself was told.

@@ -37,6 +37,10 @@ pub(crate) fn assign(report: &Report) -> Vec<Option<usize>> {
         .results
         .iter()
         .map(|result| {
+            if result.deployment.is_some() {
+                last = result.deployment;
+                return last;
+            }
             let candidates = by_name.get(result.subject.deployment.as_deref()?)?;
             let chosen = match candidates.as_slice() {
                 [only] => Some(*only),

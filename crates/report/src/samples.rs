@@ -50,6 +50,7 @@ pub(crate) fn result(
         sources,
         collective: false,
         required: false,
+        deployment: None,
     }
 }
 
@@ -312,6 +313,7 @@ pub(crate) fn broken() -> Report {
         cause: Some("input-not-yaml"),
         fix: Some("Close the bracket; then run again.".to_owned()),
         required: true,
+        deployment: None,
         ..result(
             "env/input",
             Status::Warn,
@@ -403,6 +405,7 @@ pub(crate) fn hostile() -> Report {
         reason: (status == Status::Skipped).then_some(Reason::Dynamic),
         collective,
         required: true,
+        deployment: None,
         ..result(
             "env/evil",
             status,

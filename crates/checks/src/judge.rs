@@ -61,21 +61,22 @@ pub fn judge_env_with(facts: &Facts, scope: Vec<String>, policy: &mut dyn Policy
         results.extend(found);
     }
     let of_inputs = inputs::results(facts);
-    let broken_input = of_inputs.iter().any(|r| r.required)
-        || (deployments.is_empty()
-            && of_inputs
-                .iter()
-                .any(|r| r.reason == Some(model::Reason::NotVisible)));
+    let disaggregated = facts.deployments.iter().any(Deployment::is_disaggregated);
+    // The workers may be in what nobody could look into.
+    let hidden = !disaggregated
+        && of_inputs
+            .iter()
+            .any(|r| r.reason == Some(model::Reason::NotVisible));
+    let broken_input = hidden || of_inputs.iter().any(|r| r.required);
     results.extend(of_inputs);
     let of_policy = policy.finish(facts);
     coverage.accepted.add(of_policy.accepted);
     results.extend(of_policy.results);
-    let disaggregated = facts.deployments.iter().any(Deployment::is_disaggregated);
     let nothing_to_check = deployments.is_empty();
-    let readiness = if nothing_to_check {
-        Readiness::Inconclusive
-    } else {
-        readiness_of(&results, disaggregated, false)
+    let readiness = match readiness_of(&results, disaggregated, false) {
+        _ if nothing_to_check => Readiness::Inconclusive,
+        Readiness::NotApplicable if hidden => Readiness::Inconclusive,
+        other => other,
     };
     let missing_path = facts
         .inputs
@@ -300,6 +301,9 @@ fn overall(
         })
     {
         text = format!("{text}; look first at: {}", result.detail);
+    }
+    if readiness == Readiness::Inconclusive && own == Some(Readiness::NotApplicable) {
+        text = format!("{text} that can be seen; a part is a template or was not rendered");
     }
     if unread > 0 && readiness != Readiness::NotApplicable {
         let parts = if unread == 1 { "part" } else { "parts" };

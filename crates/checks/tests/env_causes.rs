@@ -947,6 +947,18 @@ fn cases() -> Vec<Case> {
             both(|r| vllm(r).without("rdma/ib").limit("rdma/hca: '2'")),
         ),
         fail(
+            "kv-path-name-typo",
+            "NixlConector",
+            both(|r| vllm(r).kv(r#"{"kv_connector":"NixlConector","kv_role":"kv_both"}"#)),
+            both(|r| vllm(r).kv(r#"{"kv_connector":"NixlConector","kv_connector_module_path":"team.nixl","kv_role":"kv_both"}"#)),
+        ),
+        fail(
+            "kv-path-name-typo",
+            "LIBFABRC",
+            both(|r| efa(r).kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_both","kv_connector_extra_config":{"backends":["LIBFABRC"]}}"#)),
+            both(|r| efa(r).kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_both","kv_connector_extra_config":{"backends":["LIBFABRIC"]}}"#)),
+        ),
+        fail(
             "setting-value-invalid",
             "UCX_PROTO_ENABLE",
             ucx("UCX_PROTO_ENABLE", "true"),

@@ -82,7 +82,7 @@ fn read(
             .map_or(fallback, |(_, p)| p);
         out.push(Setting {
             name: name.to_owned(),
-            value: Value::Literal(value),
+            value: Value::Literal(crate::credentials::masked(&value).into_owned()),
             form,
             place: place.clone(),
         });
@@ -92,6 +92,7 @@ fn read(
             push(key, key, text.to_owned());
         }
     }
+    let module = object.contains_key("kv_connector_module_path");
     let extra = object
         .get("kv_connector_extra_config")
         .and_then(|v| v.as_object());
@@ -116,6 +117,14 @@ fn read(
             "mooncake_protocol",
             protocol.to_owned(),
         );
+    }
+    if module {
+        out.push(Setting {
+            name: "kv_connector_module_path".to_owned(),
+            value: Value::Dynamic("a module of its own".to_owned()),
+            form,
+            place: fallback.clone(),
+        });
     }
     if depth >= MAX_NESTING {
         return;

@@ -1,5 +1,7 @@
 //! Values that may hold a credential although their variable or flag is one of ours.
 
+use std::borrow::Cow;
+
 use model::Value;
 
 /// Words in the names of variables that hold credentials.
@@ -25,42 +27,130 @@ pub(crate) fn is_credential(name: &str) -> bool {
         || name.ends_with("_PWD")
 }
 
-/// Whether a text has a URL with a user, and perhaps a password, in it.
-pub(crate) fn in_url(text: &str) -> bool {
-    text.split_once("://")
-        .is_some_and(|(_, rest)| rest.contains('@'))
+/// How the tokens begin that services give out, so that one that was put into the wrong variable is not told.
+const TOKEN_STARTS: [&str; 15] = [
+    "sk-",
+    "sk_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "ghu_",
+    "github_pat_",
+    "glpat-",
+    "hf_",
+    "nvapi-",
+    "xoxb-",
+    "xoxp-",
+    "AKIA",
+    "ASIA",
+    "eyJ",
+];
+
+/// A shorter word is a name, not a token.
+const TOKEN_LENGTH: usize = 16;
+
+/// Whether a text holds something that may not be told.
+pub(crate) fn in_text(text: &str) -> bool {
+    masked(text) != text
 }
 
-/// The text without what stands between `://` and `@`.
-pub(crate) fn without_user(text: String) -> String {
-    if !in_url(&text) {
+/// The text without what may be a credential: the user of an address, the value of `token=` and its like, and
+/// words in the shape of a token.
+pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+    // Most values have none of the characters.
+    if !text.contains(['@', '=']) && text.len() < TOKEN_LENGTH {
+        return Cow::Borrowed(text);
+    }
+    let text = without_user(text);
+    let mut out = String::with_capacity(text.len());
+    let mut secret = false;
+    let mut rest = &*text;
+    while !rest.is_empty() {
+        let word = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len()).max(
+            rest.chars()
+                .next()
+                .filter(|c| !is_word(*c))
+                .map_or(0, char::len_utf8),
+        );
+        let (this, after) = rest.split_at(word);
+        let words = this.starts_with(is_word);
+        if words && (secret || is_token(this)) {
+            out.push('…');
+        } else {
+            out.push_str(this);
+        }
+        // `name=` makes a secret of the next word if the name says so.
+        secret = if words {
+            after.starts_with('=') && is_credential(this)
+        } else {
+            secret && this == "="
+        };
+        rest = after;
+    }
+    if out == text {
         return text;
     }
-    let mut out = String::new();
-    let mut rest = text.as_str();
-    while let Some((before, after)) = rest.split_once("://") {
-        out.push_str(before);
-        out.push_str("://");
-        let next = after.find("://").unwrap_or(after.len());
-        // The last one counts: a password can have an `@` itself.
-        rest = match after.get(..next).and_then(|host| host.rfind('@')) {
-            Some(at) => {
-                out.push('…');
-                after.get(at..).unwrap_or_default()
-            }
-            None => after,
-        };
+    Cow::Owned(out)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '…')
+}
+
+fn is_token(word: &str) -> bool {
+    word.len() >= TOKEN_LENGTH
+        && TOKEN_STARTS.iter().any(|start| {
+            word.strip_prefix(start).is_some_and(|rest| {
+                // A word of a sentence or a path has no digits and no capitals after such a start.
+                rest.contains(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase())
+            })
+        })
+}
+
+/// The text without the user, and perhaps a password, of an address: what stands between `://` and `@`, or, where
+/// there is no scheme, before the `@` of a word with a `:` before it.
+fn without_user(text: &str) -> Cow<'_, str> {
+    if !text.contains('@') {
+        return Cow::Borrowed(text);
     }
-    out.push_str(rest);
-    out
+    let mut out = String::new();
+    for part in text.split_inclusive([' ', '\n', '\t', '"', '\'']) {
+        // The last one counts: a password can have an `@` itself.
+        let mut rest = part;
+        while let Some((before, after)) = rest.split_once("://") {
+            out.push_str(before);
+            out.push_str("://");
+            let next = after.find("://").unwrap_or(after.len());
+            rest = match after.get(..next).and_then(|host| host.rfind('@')) {
+                Some(at) => {
+                    out.push('…');
+                    after.get(at..).unwrap_or_default()
+                }
+                None => after,
+            };
+        }
+        let bare = rest.rsplit_once('@').filter(|(user, _)| user.contains(':'));
+        match bare {
+            Some((_, host)) if !part.contains("://") => {
+                out.push('…');
+                out.push('@');
+                out.push_str(host);
+            }
+            _ => out.push_str(rest),
+        }
+    }
+    if out == text {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(out)
 }
 
 /// The value of a flag or a key as it may be told. A value in braces is structured text, which can hold anything.
-pub(crate) fn of_flag(text: String) -> Value {
+pub(crate) fn of_flag(text: &str) -> Value {
     if text.contains('{') {
         Value::Dynamic("structured text".into())
     } else {
-        Value::Literal(without_user(text))
+        Value::Literal(masked(text).into_owned())
     }
 }
 
@@ -75,7 +165,7 @@ pub(crate) fn path<'p>(path: &'p str, what: &'p str) -> &'p str {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_url, is_credential, path, without_user};
+    use super::{in_text, is_credential, masked, path};
 
     #[test]
     fn names() {
@@ -95,14 +185,53 @@ mod tests {
     }
 
     #[test]
-    fn urls() {
-        assert_eq!(without_user("http://u:p@h:1/x".into()), "http://…@h:1/x");
-        assert_eq!(
-            without_user("a://u:p@q@h b://k@h".into()),
-            "a://…@h b://…@h"
-        );
-        assert_eq!(without_user("http://h/x".into()), "http://h/x");
-        assert!(!in_url("user@host") && !in_url("http://h"));
+    fn addresses() {
+        for (text, told) in [
+            ("http://u:p@h:1/x", "http://…@h:1/x"),
+            ("a://u:p@q@h b://k@h", "a://…@h b://…@h"),
+            ("redis://:p@r", "redis://…@r"),
+            ("u:p@h:1", "…@h:1"),
+            ("u:p@q@h", "…@h"),
+            ("/x?token=abc&y=1", "/x?token=…&y=1"),
+            ("API_KEY=abc tcp", "API_KEY=… tcp"),
+        ] {
+            assert_eq!(masked(text), told);
+            assert!(in_text(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn tokens() {
+        for token in [
+            "sk-Abc0123456789def",
+            "ghp_abcdefghij0123456789",
+            "AKIAABCDEFGH01234567",
+            "hf_abcdefghijklm012345",
+        ] {
+            assert_eq!(masked(token), "…");
+            assert_eq!(masked(&format!("tcp,{token}")), "tcp,…");
+        }
+    }
+
+    #[test]
+    fn settings_stay() {
+        for text in [
+            "http://h/x",
+            "user@host",
+            "rc,cuda_copy,cuda_ipc",
+            "mlx5_0:1,mlx5_1:1",
+            "=mlx5_0:1,mlx5_1:1,^mlx5_2",
+            "dc_mlx5,sm,self:^tcp",
+            "/opt/sk-scripts/run-all-the-things.sh",
+            "UCX_TLS=rc,cuda_copy",
+            "put=64K,get=inf",
+            "hf_transfer_is_enabled",
+            "",
+            "@",
+        ] {
+            assert_eq!(masked(text), text);
+            assert!(!in_text(text), "{text}");
+        }
     }
 
     #[test]

@@ -87,6 +87,12 @@ pub fn read(path: &str, source: &str) -> FileDraft {
             file.budget = size.saturating_mul(16).saturating_add(ALIASED_BYTES);
             let before = file.containers.len();
             manifest(&text, document.root(), &mut file, 0, None);
+            if let Some(at) = braces(&document) {
+                file.problems.push(template_problem(
+                    text.line_column(at),
+                    "a template, and what its braces stand for is not known",
+                ));
+            }
             file.settle(before);
             if file.budget == 0 {
                 file.problems.push(too_many_aliases(&text, document.root()));
@@ -350,17 +356,47 @@ fn is_template(source: &str, error: &SyntaxError) -> bool {
     })
 }
 
+/// Where `{{ x }}` stands as a value. To YAML it is a mapping with a mapping for a key, which no manifest has.
+fn braces(document: &yaml::Document<'_>) -> Option<u32> {
+    let range = document.range();
+    document
+        .source()
+        .get(range.start as usize..range.end as usize)
+        .filter(|text| text.contains("{{"))?;
+    let mut todo = vec![document.root()];
+    while let Some(node) = todo.pop() {
+        // What an alias stands for is looked at where it is written.
+        if node.alias_span().is_some() {
+            continue;
+        }
+        if node.is_mapping() {
+            let key = node.pairs().map(|(key, _)| key).find(|k| k.is_mapping());
+            if key.is_some() {
+                return Some(node.span().start);
+            }
+        }
+        todo.extend(node.children());
+    }
+    None
+}
+
+fn template_problem(position: (u32, u32), detail: &str) -> InputProblem {
+    InputProblem {
+        cause: "input-template",
+        detail: detail.into(),
+        fix: "render it first (helm template, or the tool that owns it) and give the result".into(),
+        position: Some(position),
+        outcome: Outcome::Skipped,
+    }
+}
+
 fn syntax_problem(error: &SyntaxError, template: bool) -> InputProblem {
     let position = Some((error.line, error.column));
     if template {
-        return InputProblem {
-            cause: "input-template",
-            detail: "a template, not YAML until it is rendered".into(),
-            fix: "render it first (helm template, or the tool that owns it) and give the result"
-                .into(),
-            position,
-            outcome: Outcome::Skipped,
-        };
+        return template_problem(
+            (error.line, error.column),
+            "a template, not YAML until it is rendered",
+        );
     }
     let fix = match error.kind {
         ErrorKind::Tab => "indent with spaces",

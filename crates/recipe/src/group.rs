@@ -69,7 +69,7 @@ fn loose(env: &[EnvDraft], flags: &[FlagDraft]) -> Vec<Setting> {
             name: e.name.clone(),
             value: match &e.value {
                 EnvValue::Literal(text) if !text.contains("{{") => {
-                    Value::Literal(credentials::without_user(text.clone()))
+                    Value::Literal(credentials::masked(text).into_owned())
                 }
                 _ => Value::Dynamic("filled in by the tool that uses this file".to_owned()),
             },
@@ -78,7 +78,7 @@ fn loose(env: &[EnvDraft], flags: &[FlagDraft]) -> Vec<Setting> {
         });
     let flags = flags.iter().filter(|f| f.json.is_empty()).map(|f| Setting {
         name: f.name.clone(),
-        value: credentials::of_flag(f.value.clone().unwrap_or_default()),
+        value: credentials::of_flag(f.value.as_deref().unwrap_or_default()),
         form: f.form,
         place: f.place.clone(),
     });

@@ -194,7 +194,7 @@ impl<'s> Text<'s> {
                     && !self
                         .source
                         .get(r.clone())
-                        .is_some_and(crate::credentials::in_url)
+                        .is_some_and(crate::credentials::in_text)
             })
             .collect();
         parts.sort_by_key(|r| r.start);

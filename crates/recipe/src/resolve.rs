@@ -276,7 +276,7 @@ fn env_settings(
             continue;
         }
         let value = match variables.value(env, 0) {
-            Expanded::Known(text) => Value::Literal(credentials::without_user(text)),
+            Expanded::Known(text) => Value::Literal(credentials::masked(&text).into_owned()),
             Expanded::Unknown(why) => Value::Dynamic(why),
             Expanded::Unset => continue,
         };
@@ -531,7 +531,7 @@ fn flag_settings(
         return;
     }
     let value = match expanded {
-        Expanded::Known(text) => credentials::of_flag(text),
+        Expanded::Known(text) => credentials::of_flag(&text),
         Expanded::Unknown(why) => Value::Dynamic(why),
         Expanded::Unset => return,
     };

@@ -22,7 +22,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "transport variables are spelt as the libraries read them",
     source: include_str!("setting_names.rs"),
-    causes: &[TYPO, RESOURCE_TYPO],
+    causes: &[TYPO, RESOURCE_TYPO, PATH_TYPO],
     notes: &[],
     run,
 };
@@ -45,8 +45,107 @@ const RESOURCE_TYPO: Cause = Cause {
     source: "Kubernetes schedules extended resources by exact name",
 };
 
+const PATH_TYPO: Cause = Cause {
+    id: "kv-path-name-typo",
+    what: "the name of a KV connector or of its backend is one slip away from one that exists",
+    why: "the engine looks it up by its exact name, finds nothing and does not start",
+    fix: "correct the name",
+    quiet_if: "kv_connector_module_path is set (any name can be right then), or the name is far from all known ones",
+    source: "vLLM kv_connector/factory.py (Unsupported connector type); SGLang server_args.py (choices of --disaggregation-transfer-backend); NIXL plugin names",
+};
+
+/// Connectors that vLLM registers, of upstream and of its platform plugins (kv_connector/factory.py).
+const CONNECTORS: [&str; 23] = [
+    "NixlConnector",
+    "NixlPushConnector",
+    "RixlConnector",
+    "MooncakeConnector",
+    "MooncakeConnectorV1",
+    "MooncakeStoreConnector",
+    "MooncakeLayerwiseConnector",
+    "P2pNcclConnector",
+    "PyNcclConnector",
+    "MoRIIOConnector",
+    "MultiConnector",
+    "LMCacheConnector",
+    "LMCacheConnectorV1",
+    "LMCacheMPConnector",
+    "OffloadingConnector",
+    "SharedStorageConnector",
+    "ExampleConnector",
+    "DecodeBenchConnector",
+    "NeuronConnector",
+    "AscendConnector",
+    "TPUConnector",
+    "TPUConnectorHMA",
+    "LLMDataDistCMgrConnector",
+];
+
+/// Values of SGLang's --disaggregation-transfer-backend (server_args.py).
+const SGLANG_BACKENDS: [&str; 7] = ["mooncake", "nixl", "ascend", "fake", "mori", "rixl", "base"];
+
+/// Names of NIXL's plugins for transfers between hosts, and of those that are close to them.
+const NIXL_BACKENDS: [&str; 6] = ["UCX", "UCX_MO", "LIBFABRIC", "Mooncake", "UCCL", "MOONCAKE"];
+
+/// Names of what carries KV, which no engine guesses at.
+fn path_names(view: &View<'_>, findings: &mut Findings) {
+    for worker in &view.deployment.workers {
+        // A class from a module of its own can have any name.
+        if worker.setting("kv_connector_module_path").is_some() {
+            continue;
+        }
+        for setting in &worker.settings {
+            let known: &[&str] = match setting.name.as_str() {
+                "kv_connector" => &CONNECTORS,
+                "--disaggregation-transfer-backend" => &SGLANG_BACKENDS,
+                "kv_connector_extra_config.backends" => &NIXL_BACKENDS,
+                _ => continue,
+            };
+            let names = setting.value.literal().unwrap_or_default();
+            for name in names.split(',').map(str::trim) {
+                let Some(right) = meant(name, known) else {
+                    continue;
+                };
+                findings.push(
+                    Finding::fail(
+                        NAME,
+                        &PATH_TYPO,
+                        format!(
+                            "{} {name} does not exist: did you mean {right}?",
+                            setting.name
+                        ),
+                    )
+                    .fix(format!("write {right}"))
+                    .worker(worker)
+                    .at(&setting.place, format!("not {right}")),
+                );
+            }
+        }
+    }
+}
+
+/// The one of `known` that `name` is a slip of.
+fn meant<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    // A later version of a known one is no slip: LMCacheConnectorV1 and V2.
+    let stem = |n: &str| n.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    if known.contains(&name)
+        || known
+            .iter()
+            .any(|k| k.get(..stem(k)) == name.get(..stem(name)))
+    {
+        return None;
+    }
+    // In a short name two slips make another name.
+    let limit = if name.len() < 8 { 1 } else { 2 };
+    known
+        .iter()
+        .find(|right| edit_distance(name, right, limit).is_some())
+        .copied()
+}
+
 fn run(view: &View<'_>, findings: &mut Findings) {
     untold(view, findings);
+    path_names(view, findings);
     for kv in &view.kv {
         let role = kv.worker.role.as_str();
         for name in &kv.worker.unknown_names {

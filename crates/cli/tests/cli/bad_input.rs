@@ -1124,6 +1124,27 @@ fn templates_are_said_to_be_templates() {
             beside_good: 0,
         },
     );
+    // To YAML, braces are mappings; a manifest that is made of them is not judged as if nothing were there.
+    for (name, text) in [
+        (
+            "value.yaml",
+            "kind: Deployment\nspec: {{ .Values.spec }}\nmetadata: {name: a}\n",
+        ),
+        ("whole.yaml", "{{ x }}\n"),
+    ] {
+        dir.file(name, text);
+        holds(
+            &dir,
+            name,
+            &Expected {
+                cause: "input-template",
+                got: &[name, "what its braces stand for is not known"],
+                try_this: "helm template",
+                alone: 3,
+                beside_good: 0,
+            },
+        );
+    }
 }
 
 #[test]

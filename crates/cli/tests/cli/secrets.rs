@@ -220,6 +220,12 @@ fn values_that_refer_to_a_secret() {
         ),
     );
     container_hides(
+        "a catalogue variable with a user, a token or an argument of a URL",
+        &worker(
+            "env: [{name: VLLM_NIXL_SIDE_CHANNEL_HOST, value: 'user:@S@@host'}, {name: UCX_LOG_FILE, value: '/x?token=@S@'}, {name: UCX_NET_DEVICES, value: sk-ABC0123456789@S@}, {name: UCX_TLS, value: 'tcp,ghp_ABC0123456789@S@'}, {name: @N@, value: \"@V@\"}]\n",
+        ),
+    );
+    container_hides(
         "variables that hold parameters",
         &worker(
             "env:\n  - name: SGLANG_DISAGGREGATION_NIXL_BACKEND_PARAMS\n    value: '{\"access_key\":\"@S@\",\"secret_key\":\"@S@\"}'\n  - {name: NIXL_ETCD_ENDPOINTS, value: 'http://u:@S@@h:2379'}\n  - {name: MOONCAKE_TE_META_DATA_SERVER, value: 'http://u:@S@@h/m'}\n  - name: @N@\n    value: \"@V@\"\n",

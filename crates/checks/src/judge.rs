@@ -367,7 +367,9 @@ fn next_steps(
         let named = facts
             .deployments
             .iter()
-            .find(|d| d.is_disaggregated() && d.partial.is_none());
+            .filter(|d| d.is_disaggregated() && d.partial.is_none())
+            // The lanes are lines of UCX; what goes another way writes none.
+            .find(|d| d.kv_workers().any(|w| kv_path::of(w).may_use_ucx()));
         if let Some(deployment) = named {
             next.push(step(proof_command(deployment), "the payload lane in the worker's own log (rma(...)) is evidence; start the workers with UCX_LOG_LEVEL=info"));
         }

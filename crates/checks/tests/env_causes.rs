@@ -946,6 +946,24 @@ fn cases() -> Vec<Case> {
             both(|r| vllm(r).without("rdma/ib").limit("rmda/ib: '2'")),
             both(|r| vllm(r).without("rdma/ib").limit("rdma/hca: '2'")),
         ),
+        warn(
+            "kv-over-nccl-sockets",
+            "NCCL_IB_DISABLE",
+            both(|r| vllm(r).env("NCCL_IB_DISABLE", "1").kv(r#"{"kv_connector":"P2pNcclConnector"}"#)),
+            both(|r| vllm(r).env("NCCL_IB_DISABLE", "0").kv(r#"{"kv_connector":"P2pNcclConnector"}"#)),
+        ),
+        warn(
+            "kv-over-nccl-sockets",
+            "NCCL_NET",
+            both(|r| vllm(r).env("NCCL_NET", "Socket").kv(r#"{"kv_connector":"P2pNcclConnector"}"#)),
+            ucx("NCCL_NET", "Socket"),
+        ),
+        warn(
+            "kv-cache-dtype-differs",
+            "fp8",
+            one("prefill", |p| p.flag("--kv-cache-dtype=fp8")),
+            both(|r| vllm(r).flag("--kv-cache-dtype=fp8")),
+        ),
         fail(
             "kv-path-name-typo",
             "NixlConector",

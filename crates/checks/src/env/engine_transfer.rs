@@ -22,7 +22,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "engine settings for KV transfer do what they seem to do",
     source: include_str!("engine_transfer.rs"),
-    causes: &[IB_DEVICE_IGNORED, MOONCAKE_TCP, BUFFER_CPU],
+    causes: &[IB_DEVICE_IGNORED, MOONCAKE_TCP, BUFFER_CPU, NCCL_TCP],
     notes: &[TRTLLM_STAGES, MOONCAKE_FILE],
     run,
 };
@@ -63,6 +63,15 @@ const BUFFER_CPU: Cause = Cause {
     source: "vLLM NixlConnector, kv_buffer_device",
 };
 
+const NCCL_TCP: Cause = Cause {
+    id: "kv-over-nccl-sockets",
+    what: "a connector that moves KV with NCCL, and NCCL is told not to use RDMA: NCCL_IB_DISABLE, or NCCL_NET=Socket",
+    why: "for this connector NCCL is the KV path: between nodes it then goes over sockets and through host memory",
+    fix: "remove NCCL_IB_DISABLE and NCCL_NET",
+    quiet_if: "another connector (NCCL is collective communication there); both roles on one host; NCCL_IB_DISABLE=0",
+    source: "vLLM P2pNcclConnector (p2p_nccl_engine.py); NCCL transport/net_ib (NCCL_IB_DISABLE), NCCL_NET",
+};
+
 const TRTLLM_STAGES: Cause = Cause {
     id: "gdr-trtllm-off-by-default",
     what: "TensorRT-LLM's UCX transceiver without buffer settings",
@@ -77,7 +86,43 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         ib_device(kv, findings);
         mooncake(view, kv, findings);
         buffer(kv, findings);
+        nccl(kv, findings);
         trtllm(kv, findings);
+    }
+}
+
+fn nccl(kv: &WorkerView<'_>, findings: &mut Findings) {
+    let worker = kv.worker;
+    let by_nccl = matches!(
+        &kv.path.connector,
+        Connector::Other(name) if matches!(name.as_str(), "P2pNcclConnector" | "PyNcclConnector")
+    );
+    if !by_nccl || worker.same_host.is_some() {
+        return;
+    }
+    let role = worker.role.as_str();
+    for name in ["NCCL_IB_DISABLE", "NCCL_NET"] {
+        let Some(setting) = worker.setting(name) else {
+            continue;
+        };
+        let off = setting.value.literal().is_some_and(|value| {
+            if name == "NCCL_NET" {
+                value.eq_ignore_ascii_case("socket")
+            } else {
+                value.parse::<i64>().is_ok_and(|n| n != 0)
+            }
+        });
+        if off {
+            findings.push(
+                Finding::warn(
+                    NAME,
+                    &NCCL_TCP,
+                    format!("{role}: {name} keeps NCCL off RDMA, and NCCL carries KV here"),
+                )
+                .worker(worker)
+                .at(&setting.place, format!("{role}: KV over sockets")),
+            );
+        }
     }
 }
 

@@ -34,8 +34,8 @@ pub(crate) const CHECK: Check = Check {
 const NO_FABRIC_ALLOCATOR: Cause = Cause {
     id: "mnnvl-kv-memory-no-fabric-handle",
     what: "the transport list relies on multi-node NVLink and nothing visible allocates KV memory with fabric handles",
-    why: "memory from plain cudaMalloc cannot be exported to another node; UCX silently takes tcp from the list",
-    fix: "vLLM: --enable-cumem-allocator or --enable-sleep-mode; SGLang: SGLANG_MOONCAKE_CUSTOM_MEM_POOL=NVLINK; or add rc and RDMA devices as a second way",
+    why: "memory from plain cudaMalloc cannot be exported to another node; UCX silently takes tcp, or finds no way if the list has none",
+    fix: "vLLM: --enable-cumem-allocator or --enable-sleep-mode; SGLang: SGLANG_MOONCAKE_CUSTOM_MEM_POOL=NVLINK; or RDMA (rc in the list, and RDMA devices) as a second way",
     quiet_if: "an allocator flag is set; TensorRT-LLM; RDMA devices carry KV as well; no compute domain is claimed",
     source: "UCX cuda_ipc: 'does not have fabric property'; vLLM cumem allocator",
 };
@@ -203,15 +203,24 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
         }
         None => {
             let list = worker.setting("UCX_TLS");
+            let tcp = kv.tls.as_ref().is_none_or(|t| t.tcp);
+            let (outcome, label) = if tcp {
+                ("KV may go over tcp", "tcp is the silent fallback")
+            } else {
+                (
+                    "NVLink between nodes may not be usable",
+                    "no tcp to fall back to",
+                )
+            };
             let mut finding = Finding::warn(
                 NAME,
                 &NO_FABRIC_ALLOCATOR,
-                format!("{role} claims a compute domain, but nothing in the file allocates its KV memory with fabric handles: KV may go over tcp"),
+                format!("{role} claims a compute domain, but nothing in the file allocates its KV memory with fabric handles: {outcome}"),
             )
             .worker(worker);
             finding = match list {
                 Some(list) => finding
-                    .at(&list.place, format!("{role}: tcp is the silent fallback"))
+                    .at(&list.place, format!("{role}: {label}"))
                     .context(&claim.place, "the compute domain"),
                 None => finding.at(&claim.place, format!("{role}: the compute domain")),
             };

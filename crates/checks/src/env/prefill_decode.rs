@@ -55,7 +55,7 @@ const KV_DTYPE_DIFFERS: Cause = Cause {
     what: "prefill and decode store the KV cache in different data types",
     why: "the bytes that arrive are read as another type: the handshake refuses, or the output is wrong",
     fix: "set the same --kv-cache-dtype on both roles",
-    quiet_if: "equal, or set on neither",
+    quiet_if: "equal, or set on neither; a warning only where one role says fp8 and the other leaves it to the model, which can bring fp8 itself",
     source: "vLLM NixlConnector compatibility hash",
 };
 
@@ -212,6 +212,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             true,
             findings,
         );
+        one_sided_fp8(prefill, decode, findings);
         values(
             prefill,
             decode,
@@ -357,6 +358,40 @@ fn nic_lists(view: &View<'_>, findings: &mut Findings) {
                     describe(only(other_items, first_items))
                 ),
             ),
+        );
+    }
+}
+
+/// fp8 on one role, and on the other what the model brings.
+fn one_sided_fp8(prefill: &WorkerView<'_>, decode: &WorkerView<'_>, findings: &mut Findings) {
+    let flag = "--kv-cache-dtype";
+    for (one, other) in [(prefill, decode), (decode, prefill)] {
+        let Some(setting) = one.worker.setting(flag) else {
+            continue;
+        };
+        let Some(value) = setting.value.literal().filter(|v| v.starts_with("fp8")) else {
+            continue;
+        };
+        let theirs = other.worker.setting(flag);
+        let automatic = match theirs {
+            Some(setting) => setting.value.literal() == Some("auto"),
+            None => other.worker.hidden.is_empty() && one.worker.engine == other.worker.engine,
+        };
+        if !automatic {
+            continue;
+        }
+        let (role, their_role) = (one.worker.role.as_str(), other.worker.role.as_str());
+        let how = if theirs.is_some() { "auto" } else { "not set" };
+        let place = theirs.map_or(&other.worker.place, |s| &s.place);
+        findings.push(
+            Finding::warn(
+                NAME,
+                &KV_DTYPE_DIFFERS,
+                format!("{flag} is {value} on {role} and {how} on {their_role}, which then takes the model's type"),
+            )
+            .workers([prefill.worker, decode.worker])
+            .at(&setting.place, format!("{role}: {value}"))
+            .context(place, format!("{their_role}: {how}")),
         );
     }
 }

@@ -33,6 +33,8 @@ pub fn judge_env_with(facts: &Facts, scope: Vec<String>, policy: &mut dyn Policy
         coverage.inputs_read += u32::from(input.documents > 0);
     }
     let judged = judge_all(&facts.deployments);
+    // Growing step by step would need twice the room.
+    results.reserve_exact(judged.iter().map(Vec::len).sum());
     for (index, (deployment, mut found)) in facts.deployments.iter().zip(judged).enumerate() {
         for result in &mut found {
             result.deployment = Some(index);

@@ -49,6 +49,9 @@ pub(crate) fn env(args: &EnvArgs) -> Result<ExitCode, String> {
     let mut decisions = run.decisions(&sources, baseline);
     let mut report = checks::judge_env_with(&sources.facts, run.scope(), &mut decisions);
     report.results.extend(notes);
+    // The report has all that is told; the renderers need the room.
+    drop(decisions);
+    drop(sources);
     crate::finish(&report, &args.output)
 }
 

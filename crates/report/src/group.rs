@@ -69,6 +69,11 @@ fn is_from(report: &Report, index: usize, result: &CheckResult) -> bool {
 
 /// Results folded within each deployment.
 pub(crate) fn groups(report: &Report) -> Groups {
+    groups_of(report, |_| true)
+}
+
+/// The same of those results that are kept; all are counted.
+pub(crate) fn groups_of(report: &Report, keep: impl Fn(&CheckResult) -> bool) -> Groups {
     let assigned = assign(report);
     let mut members: Vec<Vec<&CheckResult>> = vec![Vec::new(); report.deployments.len()];
     let mut rest = Vec::new();
@@ -83,10 +88,10 @@ pub(crate) fn groups(report: &Report) -> Groups {
             .into_iter()
             .map(|list| Group {
                 counts: Counts::of(list.iter().copied()),
-                results: fold_grouped(list.into_iter().map(|r| (r, None))),
+                results: fold_grouped(list.into_iter().filter(|r| keep(r)).map(|r| (r, None))),
             })
             .collect(),
-        rest: fold_grouped(rest.into_iter().map(|r| (r, None))),
+        rest: fold_grouped(rest.into_iter().filter(|r| keep(r)).map(|r| (r, None))),
     }
 }
 

@@ -26,7 +26,10 @@ pub(crate) fn render(report: &Report, options: &Options, out: &mut dyn Write) ->
     // So many deployments do not fit in any case; writing them several times to find out takes time.
     if document.deployments.len() > MANY {
         shorten_sources_of_ok(&mut document, 0);
-        return out.write_all(&pretty(&document)?);
+        let mut out = io::BufWriter::new(out);
+        write_pretty(&document, &mut out)?;
+        out.write_all(b"\n")?;
+        return out.flush();
     }
     let mut text = pretty(&document)?;
     for kept in [1, 0] {

@@ -7,10 +7,10 @@ use crate::{Options, group, label};
 
 /// The lines.
 pub(crate) fn render(report: &Report, options: &Options) -> String {
-    let groups = group::groups(report);
+    let groups = group::groups_of(report, is_problem);
     let mut screen = Screen::new(options);
     let mut problems: Vec<(&CheckResult, String, String)> = Vec::new();
-    for result in groups.rest.iter().filter(|r| is_problem(r)) {
+    for result in &groups.rest {
         let who = result
             .subject
             .deployment
@@ -25,7 +25,7 @@ pub(crate) fn render(report: &Report, options: &Options) -> String {
         ));
     }
     for (deployment, group) in report.deployments.iter().zip(&groups.deployments) {
-        for result in group.results.iter().filter(|r| is_problem(r)) {
+        for result in &group.results {
             let label = label::subject(&screen, result, Some(deployment));
             let who = screen.name(&deployment.name);
             problems.push((

@@ -954,6 +954,12 @@ fn cases() -> Vec<Case> {
         ),
         warn(
             "kv-over-nccl-sockets",
+            "NCCL_IB_DISABLE",
+            both(|r| vllm(r).env("NCCL_IB_DISABLE", "0x1").kv(r#"{"kv_connector":"P2pNcclConnector"}"#)),
+            both(|r| vllm(r).env("NCCL_IB_DISABLE", "off").kv(r#"{"kv_connector":"P2pNcclConnector"}"#)),
+        ),
+        warn(
+            "kv-over-nccl-sockets",
             "NCCL_NET",
             both(|r| vllm(r).env("NCCL_NET", "Socket").kv(r#"{"kv_connector":"P2pNcclConnector"}"#)),
             ucx("NCCL_NET", "Socket"),

@@ -66,21 +66,21 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     let mut secret = false;
     let mut rest = &*text;
     while !rest.is_empty() {
-        let word = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len()).max(
-            rest.chars()
-                .next()
-                .filter(|c| !is_word(*c))
-                .map_or(0, char::len_utf8),
-        );
-        let (this, after) = rest.split_at(word);
-        let words = this.starts_with(is_word);
-        if words && (secret || is_token(this)) {
+        // A word, or a single character between words.
+        let end = match rest.char_indices().find(|(_, c)| !is_word(*c)) {
+            Some((0, c)) => c.len_utf8(),
+            Some((at, _)) => at,
+            None => rest.len(),
+        };
+        let (this, after) = rest.split_at(end);
+        let word = this.starts_with(is_word);
+        if word && (secret || is_token(this)) {
             out.push('…');
         } else {
             out.push_str(this);
         }
         // `name=` makes a secret of the next word if the name says so.
-        secret = if words {
+        secret = if word {
             after.starts_with('=') && is_credential(this)
         } else {
             secret && this == "="

@@ -76,7 +76,15 @@ fn without_common_ends<'c>(mut a: &'c [char], mut b: &'c [char]) -> (&'c [char],
 /// The name nearest to a misspelt one, where it is near enough to be meant: a slip for every four characters,
 /// three at most.
 pub fn closest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let limit = (word.chars().count() / 4).clamp(1, 3);
+    nearest(word, names, (word.chars().count() / 4).clamp(1, 3))
+}
+
+/// The name nearest to a word, `limit` edits away at most; of equally near ones the first by the alphabet.
+pub fn nearest<'n>(
+    word: &str,
+    names: impl IntoIterator<Item = &'n str>,
+    limit: usize,
+) -> Option<&'n str> {
     names
         .into_iter()
         .filter_map(|name| edit_distance(word, name, limit).map(|cost| (cost, name)))

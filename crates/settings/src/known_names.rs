@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::catalogue;
-use crate::distance::edit_distance;
+use crate::distance::{edit_distance, nearest};
 use crate::kind::Kind;
 use crate::sorted_table::{find_line, first_column, lines};
 use crate::ucx_value::Owner;
@@ -115,10 +115,10 @@ fn guess(name: &str) -> Option<&'static str> {
         return None;
     }
     if name.starts_with("--") {
-        return nearest(&name.replace('_', "-"), &FLAGS, 2);
+        return slip_of(&name.replace('_', "-"), &FLAGS);
     }
     if name.starts_with("kv") && !name.contains(char::is_uppercase) {
-        return nearest(name, &KV_KEYS, 2);
+        return slip_of(name, &KV_KEYS);
     }
     let upper = name.trim().to_ascii_uppercase();
     if !catalogue::is_transport_family(&upper) {
@@ -134,15 +134,11 @@ fn guess(name: &str) -> Option<&'static str> {
         .into_iter()
         .flat_map(lines)
         .map(first_column);
-    of_catalogue
+    let candidates = of_catalogue
         .chain(of_library)
         .filter(|candidate| family(candidate) == prefix)
-        .filter(|candidate| candidate.len().abs_diff(upper.len()) <= limit)
-        .filter_map(|candidate| {
-            edit_distance(&upper, candidate, limit).map(|cost| (cost, candidate))
-        })
-        .min()
-        .map(|(_, candidate)| candidate)
+        .filter(|candidate| candidate.len().abs_diff(upper.len()) <= limit);
+    nearest(&upper, candidates, limit)
 }
 
 /// Flags of engines that decide how KV cache moves. Engines refuse most unknown flags, at start.
@@ -168,17 +164,12 @@ const KV_KEYS: [&str; 4] = [
     "kv_role",
 ];
 
-fn nearest(name: &str, right: &[&'static str], limit: usize) -> Option<&'static str> {
+/// The one of `right` that the name is at most two letters away from, unless it is one of them.
+fn slip_of(name: &str, right: &[&'static str]) -> Option<&'static str> {
     if right.contains(&name) {
         return None;
     }
-    right
-        .iter()
-        .filter_map(|candidate| {
-            edit_distance(name, candidate, limit).map(|cost| (cost, *candidate))
-        })
-        .min()
-        .map(|(_, candidate)| candidate)
+    nearest(name, right.iter().copied(), 2)
 }
 
 /// A slip in the very part that tells the family: `UXC_TLS`, `UCXTLS`. One letter, and only names that decide the path.

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::distance::edit_distance;
+use crate::distance::nearest;
 use crate::ucx_allow_list::{AllNotAlone, AllowList, Mode, items, split_negation};
 use crate::ucx_net_devices::DeviceList;
 use crate::version::UcxVersion;
@@ -780,10 +780,7 @@ pub fn did_you_mean(item: &str) -> Option<&'static str> {
         5..=6 => 1,
         _ => 2,
     };
-    all()
-        .filter_map(|name| edit_distance(clean, name, limit).map(|cost| (cost, name)))
-        .min()
-        .map(|(_, name)| name)
+    nearest(clean, all(), limit)
 }
 
 /// Why an item of a value does not do what it seems to.

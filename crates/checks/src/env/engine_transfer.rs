@@ -5,6 +5,7 @@
 //! right way on accelerators without GPUDirect and a slow one on NVIDIA GPUs.
 
 use model::{Accelerator, Engine, Setting, Worker};
+use settings::nccl_int::NcclInt;
 
 use crate::check::{Cause, Check};
 use crate::finding::{Finding, Findings};
@@ -109,7 +110,7 @@ fn nccl(kv: &WorkerView<'_>, findings: &mut Findings) {
             if name == "NCCL_NET" {
                 value.eq_ignore_ascii_case("socket")
             } else {
-                value.parse::<i64>().is_ok_and(|n| n != 0)
+                NcclInt::parse(value).or_default(0) != 0
             }
         });
         if off {

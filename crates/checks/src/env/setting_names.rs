@@ -7,7 +7,7 @@
 //! exact name.
 
 use model::{Engine, Role};
-use settings::distance::edit_distance;
+use settings::distance::{edit_distance, nearest};
 
 use crate::check::{Cause, Check};
 use crate::fabric;
@@ -137,10 +137,7 @@ fn meant<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     }
     // In a short name two slips make another name.
     let limit = if name.len() < 8 { 1 } else { 2 };
-    known
-        .iter()
-        .find(|right| edit_distance(name, right, limit).is_some())
-        .copied()
+    nearest(name, known.iter().copied(), limit)
 }
 
 fn run(view: &View<'_>, findings: &mut Findings) {

@@ -123,34 +123,21 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             let Some(problem) = effect::effect(name, value).problem else {
                 continue;
             };
-            match problem.kind {
-                ProblemKind::Fatal => findings.push(finish(
-                    Finding::fail(
-                        NAME,
-                        &INVALID,
-                        format!("{role}: {name}={value}: {}", problem.text),
-                    ),
+            let detail = format!("{role}: {name}={value}: {}", problem.text);
+            let (finding, label) = match problem.kind {
+                ProblemKind::Fatal => (
+                    Finding::fail(NAME, &INVALID, detail),
                     "not a value of this variable",
-                )),
-                ProblemKind::Late => findings.push(finish(
-                    Finding::warn(
-                        NAME,
-                        &INVALID,
-                        format!("{role}: {name}={value}: {}", problem.text),
-                    ),
+                ),
+                ProblemKind::Late => (
+                    Finding::warn(NAME, &INVALID, detail),
                     "not a value of this variable",
-                )),
-                ProblemKind::Slow => findings.push(finish(
-                    Finding::warn(
-                        NAME,
-                        &SLOW,
-                        format!("{role}: {name}={value}: {}", problem.text),
-                    ),
-                    "slow path",
-                )),
+                ),
+                ProblemKind::Slow => (Finding::warn(NAME, &SLOW, detail), "slow path"),
                 // It does nothing: told with the setting itself.
-                ProblemKind::Noop => {}
-            }
+                ProblemKind::Noop => continue,
+            };
+            findings.push(finish(finding, label));
         }
     }
 }

@@ -112,8 +112,7 @@ fn words_of_claim(claim: &Claim) -> String {
 /// Whether a claim is on the channel of a compute domain (multi-node NVLink through IMEX).
 pub(crate) fn is_compute_domain(claim: &Claim, deployment: &Deployment) -> bool {
     let named = deployment
-        .compute_domains
-        .iter()
+        .compute_domains()
         .any(|d| d.template.is_some() && d.template == claim.template);
     let words = words_of_claim(claim);
     named || words.contains("compute-domain") || words.contains("imex") || words.contains("mnnvl")
@@ -121,8 +120,7 @@ pub(crate) fn is_compute_domain(claim: &Claim, deployment: &Deployment) -> bool 
 
 fn is_nic_claim(claim: &Claim, deployment: &Deployment) -> bool {
     let classes = deployment
-        .claim_templates
-        .iter()
+        .claim_templates()
         .find(|t| Some(&t.name) == claim.template.as_ref())
         .map(|t| t.devices.as_slice())
         .unwrap_or_default();
@@ -161,7 +159,7 @@ pub(crate) fn of<'f>(worker: &'f Worker, deployment: &'f Deployment) -> Fabric<'
     let claim = worker
         .claims
         .iter()
-        .chain(&worker.unlisted_claims)
+        .chain(&worker.pod().unlisted_claims)
         .find(|c| !is_compute_domain(c, deployment) && is_nic_claim(c, deployment));
     let device_mount = worker.host_paths.first().map(|p| &p.place);
     let host_devices = (worker.privileged && (worker.host_network || device_mount.is_some()))

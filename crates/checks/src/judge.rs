@@ -246,7 +246,7 @@ fn carrier(deployment: &Deployment) -> String {
     let fabric = fabric::of(worker, deployment);
     let how = if fabric.any() {
         fabric.summary()
-    } else if worker.same_host.is_some() {
+    } else if worker.pod().same_host.is_some() {
         "one host".to_owned()
     } else {
         fabric.summary()

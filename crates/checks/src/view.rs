@@ -99,7 +99,7 @@ impl<'f> View<'f> {
             self.role(role).next().is_some()
                 && self
                     .role(role)
-                    .all(|w| w.worker.same_host.is_some() && w.worker.nodes <= 1)
+                    .all(|w| w.worker.pod().same_host.is_some() && w.worker.nodes <= 1)
         };
         placed(Role::Prefill) && placed(Role::Decode)
     }

@@ -1,5 +1,7 @@
 //! What is judged together: the workers of one deployment, and what surrounds them in the input.
 
+use std::sync::Arc;
+
 use crate::input::Input;
 use crate::place::Place;
 use crate::setting::Setting;
@@ -63,6 +65,17 @@ pub struct HeadlessService {
     pub place: Place,
 }
 
+/// Objects of one file that hold no worker and that workers refer to by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// ComputeDomains.
+    pub compute_domains: Vec<ComputeDomain>,
+    /// ResourceClaimTemplates and ResourceClaims.
+    pub claim_templates: Vec<ClaimTemplate>,
+    /// Headless Services.
+    pub headless_services: Vec<HeadlessService>,
+}
+
 /// Workers that are judged together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deployment {
@@ -73,17 +86,13 @@ pub struct Deployment {
     /// Kind of its main object.
     pub kind: String,
     /// Files that it was read from.
-    pub files: Vec<std::sync::Arc<str>>,
+    pub files: Vec<Arc<str>>,
     /// Its workers, frontends and jobs included.
     pub workers: Vec<Worker>,
     /// Set where the text is only a part.
     pub partial: Option<Partial>,
-    /// ComputeDomains of the same files.
-    pub compute_domains: Vec<ComputeDomain>,
-    /// ResourceClaimTemplates and ResourceClaims of the same files.
-    pub claim_templates: Vec<ClaimTemplate>,
-    /// Headless Services of the same files.
-    pub headless_services: Vec<HeadlessService>,
+    /// Objects around the workers. Shared: a file can hold thousands of deployments.
+    pub around: Vec<Arc<Surroundings>>,
     /// Transport settings that belong to no worker: patches and data that apply to several.
     pub loose: Vec<Setting>,
 }
@@ -92,6 +101,21 @@ impl Deployment {
     /// Workers of one role.
     pub fn role(&self, role: Role) -> impl Iterator<Item = &Worker> {
         self.workers.iter().filter(move |w| w.role == role)
+    }
+
+    /// ComputeDomains of the same files.
+    pub fn compute_domains(&self) -> impl Iterator<Item = &ComputeDomain> {
+        self.around.iter().flat_map(|a| &a.compute_domains)
+    }
+
+    /// ResourceClaimTemplates and ResourceClaims of the same files.
+    pub fn claim_templates(&self) -> impl Iterator<Item = &ClaimTemplate> {
+        self.around.iter().flat_map(|a| &a.claim_templates)
+    }
+
+    /// Headless Services of the same files.
+    pub fn headless_services(&self) -> impl Iterator<Item = &HeadlessService> {
+        self.around.iter().flat_map(|a| &a.headless_services)
     }
 
     /// Prefill and decode workers.

@@ -16,7 +16,9 @@ pub mod verdict;
 pub mod worker;
 
 pub use coverage::{Accepted, Coverage};
-pub use deployment::{ClaimTemplate, ComputeDomain, Deployment, Facts, HeadlessService, Partial};
+pub use deployment::{
+    ClaimTemplate, ComputeDomain, Deployment, Facts, HeadlessService, Partial, Surroundings,
+};
 pub use exit::{Exit, FailOn};
 pub use input::{Input, InputProblem, Outcome};
 pub use place::Place;
@@ -24,5 +26,6 @@ pub use result::{CheckResult, Grade, Reason, Source, Status, Subject};
 pub use setting::{Form, NOT_JSON, Setting, Value};
 pub use verdict::{NextStep, Readiness, Report};
 pub use worker::{
-    Accelerator, Claim, CommandFault, Engine, GroupPart, Hidden, Located, Resource, Role, Worker,
+    Accelerator, Claim, CommandFault, Engine, GroupPart, Hidden, Located, PodFacts, Resource, Role,
+    Worker,
 };

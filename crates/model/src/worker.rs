@@ -169,6 +169,44 @@ pub enum GroupPart {
     Member,
 }
 
+/// What a pod spec says of the pod's place in the cluster. Most say nothing of it, and a file can hold
+/// a hundred thousand pods, so a worker keeps it apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodFacts {
+    /// The pod spec asks the scheduler to keep both roles on one host, or says single node.
+    pub same_host: Option<Located<String>>,
+    /// What a pod anti-affinity by hostname says: `required` or `preferred`.
+    pub anti_affinity: Option<Located<String>>,
+    /// `dnsPolicy`.
+    pub dns_policy: Option<Located<String>>,
+    /// The machine type that a node selector or affinity names.
+    pub machine: Option<Located<String>>,
+    /// A service mesh puts its proxy into the pod; the label or annotation that asks for it.
+    pub mesh: Option<Located<String>>,
+    /// Networks that the Multus annotation attaches, where their number can be seen.
+    pub networks: Option<Located<u64>>,
+    /// Claims of the pod that none of its containers lists.
+    pub unlisted_claims: Vec<Claim>,
+}
+
+/// Says nothing.
+static NO_POD_FACTS: PodFacts = PodFacts {
+    same_host: None,
+    anti_affinity: None,
+    dns_policy: None,
+    machine: None,
+    mesh: None,
+    networks: None,
+    unlisted_claims: Vec::new(),
+};
+
+impl PodFacts {
+    /// Nothing where nothing is said.
+    pub fn boxed(self) -> Option<Box<Self>> {
+        (self != NO_POD_FACTS).then(|| Box::new(self))
+    }
+}
+
 /// Everything known of one container that runs, or may run, an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
@@ -226,20 +264,8 @@ pub struct Worker {
     pub has_command: bool,
     /// What is hidden, and by what: why settings that are not here may still exist.
     pub hidden: Vec<(Hidden, String)>,
-    /// The pod spec asks the scheduler to keep both roles on one host, or says single node.
-    pub same_host: Option<Located<String>>,
-    /// What a pod anti-affinity by hostname says: `required` or `preferred`.
-    pub anti_affinity: Option<Located<String>>,
-    /// `dnsPolicy`.
-    pub dns_policy: Option<Located<String>>,
-    /// The machine type that a node selector or affinity names.
-    pub machine: Option<Located<String>>,
-    /// A service mesh puts its proxy into the pod; the label or annotation that asks for it.
-    pub mesh: Option<Located<String>>,
-    /// Networks that the Multus annotation attaches, where their number can be seen.
-    pub networks: Option<Located<u64>>,
-    /// Claims of the pod that none of its containers lists.
-    pub unlisted_claims: Vec<Claim>,
+    /// What the pod spec says beside its containers, where it says any of it; [`Worker::pod`] reads it.
+    pub pod: Option<Box<PodFacts>>,
     /// Which template of a group of pods this is.
     pub part: Option<GroupPart>,
     /// The ranks are started by `mpirun` in the command itself.
@@ -260,6 +286,11 @@ pub enum CommandFault {
 }
 
 impl Worker {
+    /// What the pod spec says beside its containers.
+    pub fn pod(&self) -> &PodFacts {
+        self.pod.as_deref().unwrap_or(&NO_POD_FACTS)
+    }
+
     /// The setting of that name which is in force.
     pub fn setting(&self, name: &str) -> Option<&Setting> {
         self.settings.iter().find(|s| s.name == name)

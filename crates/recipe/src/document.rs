@@ -51,9 +51,7 @@ pub fn read(path: &str, source: &str) -> FileDraft {
         containers: Vec::new(),
         resolved: Vec::new(),
         config_maps: Vec::new(),
-        compute_domains: Vec::new(),
-        claim_templates: Vec::new(),
-        headless_services: Vec::new(),
+        around: model::Surroundings::default(),
         problems: Vec::new(),
         loose_env: Vec::new(),
         loose_flags: Vec::new(),
@@ -230,11 +228,15 @@ pub(crate) fn manifest(
         "DynamoComponentDeployment" => dynamo::component_deployment(text, root, &scope, file),
         "DynamoGraphDeploymentRequest" => dynamo::request(text, root, file, depth),
         "ConfigMap" => file.config_maps.push(config_map::read(text, root, name)),
-        "ComputeDomain" => file.compute_domains.push(compute_domain(text, root, name)),
+        "ComputeDomain" => file
+            .around
+            .compute_domains
+            .push(compute_domain(text, root, name)),
         "ResourceClaimTemplate" | "ResourceClaim" => {
-            file.claim_templates.push(claim_template(root, name));
+            file.around.claim_templates.push(claim_template(root, name));
         }
         "Service" => file
+            .around
             .headless_services
             .extend(pod_facts::headless(text, root, name)),
         "Kustomization" | "Component" => patches::kustomization(text, root, &scope, file),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use model::{
-    Accelerator, Claim, CommandFault, ComputeDomain, Engine, Form, GroupPart, HeadlessService,
-    Hidden, InputProblem, Located, Place, Resource, Role,
+    Accelerator, Claim, CommandFault, Engine, Form, GroupPart, Hidden, InputProblem, Located,
+    Place, PodFacts, Resource, Role, Surroundings,
 };
 
 use crate::resolve::{self, Resolved};
@@ -138,24 +138,13 @@ pub(crate) struct Draft {
     pub(crate) mounts: Vec<Mount>,
     /// Files of exports that the pod's init containers write.
     pub(crate) written: Vec<(String, Vec<EnvDraft>)>,
-    pub(crate) same_host: Option<Located<String>>,
     pub(crate) pod: PodFacts,
+    /// Which template of a group of pods it is.
+    pub(crate) part: Option<GroupPart>,
     /// Kubernetes runs it to completion.
     pub(crate) job: bool,
     /// Neither image nor command: it changes a container that is elsewhere.
     pub(crate) patch: bool,
-}
-
-/// What the pod around a container says of its place in the cluster.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PodFacts {
-    pub(crate) anti_affinity: Option<Located<String>>,
-    pub(crate) dns_policy: Option<Located<String>>,
-    pub(crate) machine: Option<Located<String>>,
-    pub(crate) mesh: Option<Located<String>>,
-    pub(crate) networks: Option<Located<u64>>,
-    pub(crate) unlisted_claims: Vec<Claim>,
-    pub(crate) part: Option<GroupPart>,
 }
 
 impl Draft {
@@ -233,11 +222,9 @@ pub struct FileDraft {
     pub(crate) objects: Vec<ObjectDraft>,
     pub(crate) containers: Vec<Draft>,
     /// Containers that need nothing of other documents; a draft is several times as large.
-    pub(crate) resolved: Vec<Resolved>,
+    pub(crate) resolved: Vec<Box<Resolved>>,
     pub(crate) config_maps: Vec<ConfigMapDraft>,
-    pub(crate) compute_domains: Vec<ComputeDomain>,
-    pub(crate) claim_templates: Vec<model::ClaimTemplate>,
-    pub(crate) headless_services: Vec<HeadlessService>,
+    pub(crate) around: Surroundings,
     pub(crate) problems: Vec<InputProblem>,
     /// Variables of a document that describes no worker.
     pub(crate) loose_env: Vec<EnvDraft>,
@@ -256,7 +243,7 @@ impl FileDraft {
             let settled = self
                 .containers
                 .drain(from.min(self.containers.len())..)
-                .map(|d| resolve::resolve(d, &[]));
+                .map(|d| Box::new(resolve::resolve(d, &[])));
             self.resolved.extend(settled);
         }
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Deployment, Facts, Input, Located, Partial, Role, Setting, Value, Worker};
+use model::{
+    Deployment, Facts, Input, Located, Partial, Role, Setting, Surroundings, Value, Worker,
+};
 
 use crate::credentials;
 use crate::draft::{ConfigMapDraft, EnvDraft, EnvValue, FileDraft, FlagDraft, ObjectDraft};
@@ -32,26 +34,22 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
             documents: file.documents,
             problems: file.problems,
         });
-        let deployments = of_file(
-            &file.path,
-            &file.objects,
-            file.resolved
+        let mut workers = file.resolved;
+        workers.extend(
+            file.containers
                 .into_iter()
-                .chain(
-                    file.containers
-                        .into_iter()
-                        .map(|d| resolve::resolve(d, in_directory)),
-                )
-                .collect(),
+                .map(|d| Box::new(resolve::resolve(d, in_directory))),
         );
+        let deployments = of_file(&file.path, &file.objects, workers);
         let mut loose = loose(&file.loose_env, &file.loose_flags);
+        let around = if file.around == Surroundings::default() {
+            Vec::new()
+        } else {
+            vec![Arc::new(file.around)]
+        };
         for mut deployment in deployments {
             deployment.loose = std::mem::take(&mut loose);
-            deployment.compute_domains.clone_from(&file.compute_domains);
-            deployment.claim_templates.clone_from(&file.claim_templates);
-            deployment
-                .headless_services
-                .clone_from(&file.headless_services);
+            deployment.around = around.clone();
             let key = pair_key(&file.path, &deployment);
             open.push((deployment, key));
         }
@@ -89,24 +87,32 @@ fn directory(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(directory, _)| directory)
 }
 
+/// Objects that are judged together, by number, and their workers.
+type Group = (Vec<u32>, Vec<Box<Resolved>>);
+
 /// The deployments of one file.
-fn of_file(path: &Arc<str>, objects: &[ObjectDraft], resolved: Vec<Resolved>) -> Vec<Deployment> {
-    let mut by_object: BTreeMap<u32, Vec<Resolved>> = BTreeMap::new();
-    for worker in resolved {
-        by_object
-            .entry(worker.object_index)
-            .or_default()
-            .push(worker);
-    }
+fn of_file(
+    path: &Arc<str>,
+    objects: &[ObjectDraft],
+    resolved: Vec<Box<Resolved>>,
+) -> Vec<Deployment> {
+    // In the order of their objects; those without references into other documents were resolved first.
+    let mut resolved = resolved;
+    resolved.sort_by_key(|r| r.object_index);
     // Roles that only names suggest count where something in the file shows disaggregation.
     let strong = |r: &Resolved| matches!(r.strong, Some((Role::Prefill | Role::Decode, _)));
-    let file_is_disaggregated = by_object
-        .values()
-        .flatten()
+    let file_is_disaggregated = resolved
+        .iter()
         .any(|r| r.is_worker && (strong(r) || r.moves_kv));
-    let mut groups: Vec<(Vec<u32>, Vec<Resolved>)> = Vec::new();
-    let mut halves: (Vec<u32>, Vec<Resolved>) = (Vec::new(), Vec::new());
-    for (index, workers) in by_object {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut halves: Group = (Vec::new(), Vec::new());
+    let mut rest = resolved.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let index = first.object_index;
+        let mut workers = vec![first];
+        while let Some(next) = rest.next_if(|r| r.object_index == index) {
+            workers.push(next);
+        }
         let roles = candidate_roles(&workers, file_is_disaggregated);
         let (prefill, decode) = (
             roles.contains(&Role::Prefill),
@@ -162,7 +168,7 @@ fn of_file(path: &Arc<str>, objects: &[ObjectDraft], resolved: Vec<Resolved>) ->
 }
 
 /// Prefill and decode roles that the workers of one object can have.
-fn candidate_roles(workers: &[Resolved], file_is_disaggregated: bool) -> Vec<Role> {
+fn candidate_roles(workers: &[Box<Resolved>], file_is_disaggregated: bool) -> Vec<Role> {
     let disaggregated = is_disaggregated(workers) || file_is_disaggregated;
     workers
         .iter()
@@ -182,7 +188,7 @@ fn weak(worker: &Resolved) -> Option<Role> {
 
 /// Whether the workers show disaggregation among themselves: an engine was told a role, a connector moves KV
 /// cache, or both roles are named.
-fn is_disaggregated(workers: &[Resolved]) -> bool {
+fn is_disaggregated(workers: &[Box<Resolved>]) -> bool {
     let told = workers
         .iter()
         .filter(|w| w.is_worker)
@@ -220,7 +226,7 @@ fn deployment(
     path: &Arc<str>,
     object: Option<&ObjectDraft>,
     names: &[&str],
-    workers: Vec<Resolved>,
+    workers: Vec<Box<Resolved>>,
     file_is_disaggregated: bool,
 ) -> Deployment {
     let is_part = object.is_some_and(|o| o.partial == Some(Partial::Patch));
@@ -233,7 +239,8 @@ fn deployment(
     let partial = object
         .and_then(|o| o.partial)
         .or(all_patches.then_some(Partial::Patch));
-    let mut finished: Vec<Worker> = Vec::new();
+    // Exactly as many: a file can hold a hundred thousand deployments of one worker.
+    let mut finished: Vec<Worker> = Vec::with_capacity(workers.len());
     for resolved in workers {
         let role = role_of(&resolved, disaggregated);
         let Resolved {
@@ -241,7 +248,7 @@ fn deployment(
             strong,
             declared,
             ..
-        } = resolved;
+        } = *resolved;
         worker.role = role;
         worker.role_place = strong
             .or(declared)
@@ -269,9 +276,7 @@ fn deployment(
         files: vec![Arc::clone(path)],
         workers: finished,
         partial,
-        compute_domains: Vec::new(),
-        claim_templates: Vec::new(),
-        headless_services: Vec::new(),
+        around: Vec::new(),
         loose: Vec::new(),
     }
 }
@@ -297,9 +302,9 @@ fn same_host_by_name(path: &Arc<str>, names: &[&str], workers: &mut [Worker]) {
     }
     for worker in workers
         .iter_mut()
-        .filter(|w| w.same_host.is_none() && w.role.moves_kv() && w.nodes <= 1)
+        .filter(|w| w.pod().same_host.is_none() && w.role.moves_kv() && w.nodes <= 1)
     {
-        worker.same_host = Some(Located {
+        worker.pod.get_or_insert_default().same_host = Some(Located {
             value: if by_name {
                 "its name says single node"
             } else {
@@ -316,7 +321,10 @@ fn stem(path: &str) -> &str {
     base.rsplit_once('.').map_or(base, |(stem, _)| stem)
 }
 
-/// What several names have in common, else all of them.
+/// Names that one of several workloads without a common name is called by. It stands in every result.
+const NAMES_KEPT: usize = 3;
+
+/// What several names have in common, else the first of them.
 fn shared_name(names: &[&str]) -> String {
     let first = names.first().copied().unwrap_or_default();
     let common = names.iter().skip(1).fold(first.len(), |len, name| {
@@ -332,9 +340,13 @@ fn shared_name(names: &[&str]) -> String {
         .unwrap_or_default()
         .trim_end_matches(['-', '_', '.']);
     if prefix.len() >= 3 {
-        prefix.to_owned()
-    } else {
-        names.join(" + ")
+        return prefix.to_owned();
+    }
+    match names.get(..NAMES_KEPT) {
+        Some(kept) if names.len() > NAMES_KEPT => {
+            format!("{} and {} more", kept.join(" + "), names.len() - NAMES_KEPT)
+        }
+        _ => names.join(" + "),
     }
 }
 
@@ -381,9 +393,7 @@ fn join_halves(open: Vec<(Deployment, String)>) -> Vec<Deployment> {
             half.name = shared_name(&[half.name.as_str(), deployment.name.as_str()]);
             half.files.extend(deployment.files);
             half.workers.extend(deployment.workers);
-            half.compute_domains.extend(deployment.compute_domains);
-            half.claim_templates.extend(deployment.claim_templates);
-            half.headless_services.extend(deployment.headless_services);
+            half.around.extend(deployment.around);
             continue;
         }
         waiting.insert((key.clone(), prefill), done.len());

@@ -1,10 +1,10 @@
 //! Pod templates: from a pod spec and one of its containers to a draft.
 
-use model::{Form, Located, Place};
+use model::{Form, Located, Place, PodFacts};
 use yaml::Node;
 
 use crate::command;
-use crate::draft::{Draft, Mount, PodFacts, Run};
+use crate::draft::{Draft, Mount, Run};
 use crate::engine;
 use crate::env;
 use crate::place::Text;
@@ -82,11 +82,8 @@ pub(crate) fn empty(scope: &Scope<'_>, name: String, container: String, place: P
         replicas: scope.replicas,
         mounts: Vec::new(),
         written: Vec::new(),
-        same_host: None,
-        pod: PodFacts {
-            part: pod_facts::part(&scope.names),
-            ..PodFacts::default()
-        },
+        pod: PodFacts::default(),
+        part: pod_facts::part(&scope.names),
         job: scope.job,
         patch: false,
     }
@@ -219,8 +216,8 @@ pub(crate) fn pod_spec(
         Some(spec),
         draft,
     );
-    if draft.same_host.is_none() {
-        draft.same_host = same_host(text, spec);
+    if draft.pod.same_host.is_none() {
+        draft.pod.same_host = same_host(text, spec);
     }
     pod_facts::spec(text, spec, container_node, draft);
     if !draft.run.sources.is_empty() {

@@ -66,6 +66,7 @@ fn claims(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
     }
     let role = worker.role.as_str();
     let unlisted = worker
+        .pod()
         .unlisted_claims
         .iter()
         .find(|c| fabric::is_compute_domain(c, view.deployment));
@@ -109,6 +110,7 @@ fn host_path(kv: &WorkerView<'_>, findings: &mut Findings) {
     let role = worker.role.as_str();
     // Hosts of this family have two mlx5 devices of their NVLink controllers beside the EFA ones.
     let certain = worker
+        .pod()
         .machine
         .as_ref()
         .is_some_and(|m| m.value.starts_with("p6-b"));
@@ -134,7 +136,7 @@ fn host_path(kv: &WorkerView<'_>, findings: &mut Findings) {
 
 fn tcpx(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
     let worker = kv.worker;
-    let machine = worker.machine.as_ref().filter(|m| {
+    let machine = worker.pod().machine.as_ref().filter(|m| {
         matches!(
             m.value.as_str(),
             "nvidia-h100-80gb" | "nvidia-h100-mega-80gb"

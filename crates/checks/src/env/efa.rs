@@ -131,6 +131,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
                 );
             }
             let apart = worker
+                .pod()
                 .anti_affinity
                 .as_ref()
                 .is_some_and(|a| a.value == "required");

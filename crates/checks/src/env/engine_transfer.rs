@@ -98,7 +98,7 @@ fn nccl(kv: &WorkerView<'_>, findings: &mut Findings) {
         &kv.path.connector,
         Connector::Other(name) if matches!(name.as_str(), "P2pNcclConnector" | "PyNcclConnector")
     );
-    if !by_nccl || worker.same_host.is_some() {
+    if !by_nccl || worker.pod().same_host.is_some() {
         return;
     }
     let role = worker.role.as_str();

@@ -377,7 +377,10 @@ fn one_role(with: &[&WorkerView<'_>], without: &[&WorkerView<'_>], findings: &mu
 fn nobody(view: &View<'_>, findings: &mut Findings) {
     let workers = || view.kv.iter().map(|w| w.worker);
     if view.is_single_host() {
-        let how = view.kv.iter().find_map(|w| w.worker.same_host.as_ref());
+        let how = view
+            .kv
+            .iter()
+            .find_map(|w| w.worker.pod().same_host.as_ref());
         let mut finding = Finding::ok(
             NAME,
             "both roles are kept on one host: no fabric between nodes is needed",
@@ -527,13 +530,11 @@ fn placeholders(view: &View<'_>, findings: &mut Findings) {
         };
         let defined = view
             .deployment
-            .claim_templates
-            .iter()
+            .claim_templates()
             .any(|t| t.name == template)
             || view
                 .deployment
-                .compute_domains
-                .iter()
+                .compute_domains()
                 .any(|d| d.template.as_deref() == Some(template));
         if !defined && is_placeholder(template) {
             findings.push(

@@ -78,7 +78,7 @@ const NODE_COUNT: Cause = Cause {
 
 /// A ComputeDomain whose number of nodes does not fit the pods that claim from it.
 fn wrong_node_count<'f>(view: &View<'f>) -> Option<&'f model::ComputeDomain> {
-    view.deployment.compute_domains.iter().find(|domain| {
+    view.deployment.compute_domains().find(|domain| {
         let Some(nodes) = domain.nodes.filter(|n| *n > 0) else {
             return false;
         };

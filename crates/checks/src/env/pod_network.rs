@@ -73,7 +73,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
 
 fn host_network(kv: &WorkerView<'_>, findings: &mut Findings) {
     let worker = kv.worker;
-    let policy = worker.dns_policy.as_ref();
+    let policy = worker.pod().dns_policy.as_ref();
     let resolves =
         policy.is_some_and(|p| p.value == "ClusterFirstWithHostNet" || p.value == "None");
     if !worker.host_network || resolves || !kv.is_as_written() {
@@ -132,7 +132,7 @@ fn multus(kv: &WorkerView<'_>, findings: &mut Findings) {
         .iter()
         .any(|(n, _)| n == "k8s.v1.cni.cncf.io/networks" || n == "k8s.volcengine.com/pod-networks");
     let wanted = resource.count().unwrap_or(1);
-    let enough = match &worker.networks {
+    let enough = match &worker.pod().networks {
         Some(networks) => networks.value >= wanted,
         None => annotated,
     };
@@ -140,7 +140,7 @@ fn multus(kv: &WorkerView<'_>, findings: &mut Findings) {
         return;
     }
     let role = worker.role.as_str();
-    let have = worker.networks.as_ref().map_or(0, |n| n.value);
+    let have = worker.pod().networks.as_ref().map_or(0, |n| n.value);
     let mut finding = Finding::warn(
         NAME,
         &MULTUS,
@@ -151,7 +151,7 @@ fn multus(kv: &WorkerView<'_>, findings: &mut Findings) {
     )
     .worker(worker)
     .at(&resource.place, format!("{role}: virtual functions"));
-    if let Some(networks) = &worker.networks {
+    if let Some(networks) = &worker.pod().networks {
         finding = finding.context(&networks.place, "the attachments");
     }
     findings.push(finding);
@@ -159,7 +159,9 @@ fn multus(kv: &WorkerView<'_>, findings: &mut Findings) {
 
 fn mesh(kv: &WorkerView<'_>, findings: &mut Findings) {
     let worker = kv.worker;
-    let Some(mesh) = &worker.mesh else { return };
+    let Some(mesh) = &worker.pod().mesh else {
+        return;
+    };
     let role = worker.role.as_str();
     findings.push(
         Finding::warn(
@@ -188,7 +190,7 @@ fn headless(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
     let Some(value) = address.value.literal().filter(|_| several) else {
         return;
     };
-    let service = view.deployment.headless_services.iter().find(|s| {
+    let service = view.deployment.headless_services().find(|s| {
         !s.publishes_not_ready
             && !s.name.is_empty()
             && value.split([':', '.', '/']).any(|part| part == s.name)

@@ -169,7 +169,7 @@ fn variants_of(name: &str, text: &str) -> Vec<Variant> {
             .all(|w| !w.claims.is_empty() && w.resources.is_empty()),
         single_host: kv
             .iter()
-            .all(|w| w.same_host.is_some() && w.resources.is_empty()),
+            .all(|w| w.pod().same_host.is_some() && w.resources.is_empty()),
         partial: facts.deployments.iter().any(|d| d.partial.is_some()),
         gateway: facts.deployments.iter().any(|d| d.kind == "StormService"),
     };

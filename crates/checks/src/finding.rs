@@ -33,6 +33,9 @@ impl Findings {
     /// Adds a result.
     pub(crate) fn push(&mut self, mut result: Finding) {
         result.0.subject.deployment.clone_from(&self.deployment);
+        // A large run has a hundred thousand of them, and most have one entry where lists make room for four.
+        result.0.sources.shrink_to_fit();
+        result.0.subject.workers.shrink_to_fit();
         self.results.push(result.0);
     }
 }

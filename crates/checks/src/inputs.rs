@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::{CheckResult, Facts, Grade, Outcome, Reason, Status, Subject};
+use model::{CheckResult, Grade, Input, Outcome, Reason, Status, Subject};
 
 use crate::check::Cause;
 
@@ -126,9 +126,9 @@ const fn problem(
 }
 
 /// One result for each problem.
-pub(crate) fn results(facts: &Facts) -> Vec<CheckResult> {
+pub(crate) fn results(inputs: &[Input]) -> Vec<CheckResult> {
     let mut results = Vec::new();
-    for input in &facts.inputs {
+    for input in inputs {
         for problem in &input.problems {
             let (status, reason, required) = match problem.outcome {
                 Outcome::Noted => (Status::Ok, None, false),

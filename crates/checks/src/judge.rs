@@ -2,8 +2,8 @@
 
 use model::verdict::{DeploymentSummary, WorkerSummary, readiness_of};
 use model::{
-    Accepted, CheckResult, Coverage, Deployment, Facts, NextStep, Outcome, Readiness, Report, Role,
-    Status,
+    Accepted, CheckResult, Coverage, Deployment, Facts, Input, NextStep, Outcome, Readiness,
+    Report, Role, Status,
 };
 
 use crate::finding::Findings;
@@ -20,10 +20,35 @@ pub fn judge_env(facts: &Facts, scope: Vec<String>) -> Report {
 
 /// Judges recipes, and lets a policy decide what findings count as before anything follows from them.
 pub fn judge_env_with(facts: &Facts, scope: Vec<String>, policy: &mut dyn Policy) -> Report {
+    judge_windows(
+        &facts.inputs,
+        facts.deployments.chunks(WINDOW),
+        scope,
+        policy,
+    )
+}
+
+/// The same for who needs the facts no longer: each is given up once it is judged, so that facts and results of a
+/// large run are never there together.
+pub fn judge_env_once(facts: Facts, scope: Vec<String>, policy: &mut dyn Policy) -> Report {
+    let mut deployments = facts.deployments.into_iter();
+    let windows = std::iter::from_fn(|| {
+        let window: Vec<Deployment> = deployments.by_ref().take(WINDOW).collect();
+        (!window.is_empty()).then_some(window)
+    });
+    judge_windows(&facts.inputs, windows, scope, policy)
+}
+
+fn judge_windows<W: AsRef<[Deployment]>>(
+    inputs: &[Input],
+    windows: impl Iterator<Item = W>,
+    scope: Vec<String>,
+    policy: &mut dyn Policy,
+) -> Report {
     let mut results = Vec::new();
     let mut deployments = Vec::new();
     let mut coverage = Coverage::default();
-    for input in &facts.inputs {
+    for input in inputs {
         let lost = input
             .problems
             .iter()
@@ -32,38 +57,52 @@ pub fn judge_env_with(facts: &Facts, scope: Vec<String>, policy: &mut dyn Policy
         coverage.inputs_not_read += u32::try_from(lost).unwrap_or(u32::MAX);
         coverage.inputs_read += u32::from(input.documents > 0);
     }
-    let judged = judge_all(&facts.deployments);
-    // Growing step by step would need twice the room.
-    results.reserve_exact(judged.iter().map(Vec::len).sum());
-    for (index, (deployment, mut found)) in facts.deployments.iter().zip(judged).enumerate() {
-        for result in &mut found {
-            result.deployment = Some(index);
+    let mut disaggregated = false;
+    let mut evidence = None;
+    for window in windows {
+        let window = window.as_ref();
+        // Room that judged facts leave is found again by their own thread only (most allocators keep it apart
+        // for each), so a second thread would make a large run larger.
+        let judged = if deployments.is_empty() {
+            judge_all(window)
+        } else {
+            window.iter().map(judge).collect()
+        };
+        for (deployment, mut found) in window.iter().zip(judged) {
+            let index = deployments.len();
+            disaggregated |= deployment.is_disaggregated();
+            evidence = evidence.or_else(|| evidence_in_logs(deployment));
+            for result in &mut found {
+                result.deployment = Some(index);
+            }
+            let accepted = policy.deployment(deployment, &mut found);
+            coverage.accepted.add(accepted);
+            coverage.workers_found += count(
+                deployment
+                    .workers
+                    .iter()
+                    .filter(|w| matches!(w.role, Role::Prefill | Role::Decode | Role::Aggregated))
+                    .count(),
+            );
+            let pairs =
+                deployment.role(Role::Prefill).count() * deployment.role(Role::Decode).count();
+            coverage.pairs_required += count(pairs);
+            coverage.facts_seen +=
+                count(found.iter().filter(|r| r.status != Status::Skipped).count());
+            coverage.facts_missing += count(
+                found
+                    .iter()
+                    .filter(|r| {
+                        r.status == Status::Skipped
+                            && r.reason != Some(model::Reason::NotApplicable)
+                    })
+                    .count(),
+            );
+            deployments.push(summary(deployment, &found, accepted));
+            results.extend(found);
         }
-        let accepted = policy.deployment(deployment, &mut found);
-        coverage.accepted.add(accepted);
-        coverage.workers_found += count(
-            deployment
-                .workers
-                .iter()
-                .filter(|w| matches!(w.role, Role::Prefill | Role::Decode | Role::Aggregated))
-                .count(),
-        );
-        let pairs = deployment.role(Role::Prefill).count() * deployment.role(Role::Decode).count();
-        coverage.pairs_required += count(pairs);
-        coverage.facts_seen += count(found.iter().filter(|r| r.status != Status::Skipped).count());
-        coverage.facts_missing += count(
-            found
-                .iter()
-                .filter(|r| {
-                    r.status == Status::Skipped && r.reason != Some(model::Reason::NotApplicable)
-                })
-                .count(),
-        );
-        deployments.push(summary(deployment, &found, accepted));
-        results.extend(found);
     }
-    let of_inputs = inputs::results(facts);
-    let disaggregated = facts.deployments.iter().any(Deployment::is_disaggregated);
+    let of_inputs = inputs::results(inputs);
     // The workers may be in what nobody could look into.
     let hidden = !disaggregated
         && of_inputs
@@ -71,7 +110,7 @@ pub fn judge_env_with(facts: &Facts, scope: Vec<String>, policy: &mut dyn Policy
             .any(|r| r.reason == Some(model::Reason::NotVisible));
     let broken_input = hidden || of_inputs.iter().any(|r| r.required);
     results.extend(of_inputs);
-    let of_policy = policy.finish(facts);
+    let of_policy = policy.finish(inputs);
     coverage.accepted.add(of_policy.accepted);
     results.extend(of_policy.results);
     let nothing_to_check = deployments.is_empty();
@@ -80,12 +119,11 @@ pub fn judge_env_with(facts: &Facts, scope: Vec<String>, policy: &mut dyn Policy
         Readiness::NotApplicable if hidden => Readiness::Inconclusive,
         other => other,
     };
-    let missing_path = facts
-        .inputs
+    let missing_path = inputs
         .iter()
         .any(|i| i.problems.iter().any(|p| p.outcome == Outcome::Missing));
     let verdict = overall(readiness, &deployments, &results, nothing_to_check);
-    let next = next_steps(readiness, facts, &results, &scope);
+    let next = next_steps(readiness, evidence, &results, &scope);
     Report {
         command: "env",
         scope,
@@ -107,6 +145,9 @@ fn count(n: usize) -> u32 {
 
 /// From how many deployments on a second core is worth starting.
 const MANY: usize = 16;
+
+/// Deployments that are judged before their results are taken over. All at once would need twice the room.
+const WINDOW: usize = 512;
 
 /// The results of each deployment, on all cores where there are many.
 fn judge_all(deployments: &[Deployment]) -> Vec<Vec<CheckResult>> {
@@ -340,7 +381,7 @@ fn not_rendered(results: &[CheckResult]) -> Option<String> {
 /// The most useful next commands.
 fn next_steps(
     readiness: Readiness,
-    facts: &Facts,
+    evidence: Option<String>,
     results: &[CheckResult],
     scope: &[String],
 ) -> Vec<NextStep> {
@@ -366,17 +407,22 @@ fn next_steps(
         ));
     }
     if matches!(readiness, Readiness::Unproven | Readiness::Degraded) {
-        let named = facts
-            .deployments
-            .iter()
-            .filter(|d| d.is_disaggregated() && d.partial.is_none())
-            // The lanes are lines of UCX; what goes another way writes none.
-            .find(|d| d.kv_workers().any(|w| kv_path::of(w).may_use_ucx()));
-        if let Some(deployment) = named {
-            next.push(step(proof_command(deployment), "the payload lane in the worker's own log (rma(...)) is evidence; start the workers with UCX_LOG_LEVEL=info"));
-        }
+        next.extend(evidence.map(|command| {
+            step(command, "the payload lane in the worker's own log (rma(...)) is evidence; start the workers with UCX_LOG_LEVEL=info")
+        }));
     }
     next
+}
+
+/// The command that shows which lanes the workers use, where their log tells.
+fn evidence_in_logs(deployment: &Deployment) -> Option<String> {
+    let whole = deployment.is_disaggregated() && deployment.partial.is_none();
+    // The lanes are lines of UCX; what goes another way writes none.
+    let tells = whole
+        && deployment
+            .kv_workers()
+            .any(|w| kv_path::of(w).may_use_ucx());
+    tells.then(|| proof_command(deployment))
 }
 
 /// What can be looked at in a running deployment without another tool.

@@ -22,7 +22,7 @@ pub use check::{Cause, Check};
 pub use expected::{Expected, FABRIC_NOT_AS_EXPECTED, expected_fabric};
 pub use fixes::{Change, Fix, fixes};
 pub use inputs::PROBLEMS;
-pub use judge::{judge_env, judge_env_with};
+pub use judge::{judge_env, judge_env_once, judge_env_with};
 pub use policy::{OfPolicy, Policy, Unchanged};
 pub use registry::{CHECKS, cause, check};
 pub use requirements::{REQUIRED, Required};

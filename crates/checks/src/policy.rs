@@ -1,6 +1,6 @@
 //! What a team decided about findings enters here, before readiness and verdict follow from them.
 
-use model::{Accepted, CheckResult, Deployment, Facts};
+use model::{Accepted, CheckResult, Deployment, Input};
 
 /// Decides what findings count as.
 pub trait Policy {
@@ -9,7 +9,7 @@ pub trait Policy {
     fn deployment(&mut self, deployment: &Deployment, results: &mut Vec<CheckResult>) -> Accepted;
 
     /// After the last deployment: what is to be said about the policy itself.
-    fn finish(&mut self, facts: &Facts) -> OfPolicy;
+    fn finish(&mut self, inputs: &[Input]) -> OfPolicy;
 }
 
 /// What a policy says about itself.
@@ -30,7 +30,7 @@ impl Policy for Unchanged {
         Accepted::default()
     }
 
-    fn finish(&mut self, _: &Facts) -> OfPolicy {
+    fn finish(&mut self, _: &[Input]) -> OfPolicy {
         OfPolicy::default()
     }
 }

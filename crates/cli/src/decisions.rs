@@ -47,11 +47,10 @@ pub(crate) fn env(args: &EnvArgs) -> Result<ExitCode, String> {
         None => run.baseline.clone(),
     };
     let mut decisions = run.decisions(&sources, baseline);
-    let mut report = checks::judge_env_with(&sources.facts, run.scope(), &mut decisions);
+    let mut report = checks::judge_env_once(sources.facts, run.scope(), &mut decisions);
     report.results.extend(notes);
     // The report has all that is told; the renderers need the room.
     drop(decisions);
-    drop(sources);
     crate::finish(&report, &args.output)
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::coverage::Coverage;
 use crate::result::{CheckResult, Grade, Reason, Source, Status};
-use crate::verdict::{Counts, NextStep, Readiness, Report, WorkerSummary};
+use crate::verdict::{Counts, DeploymentSummary, NextStep, Readiness, Report, WorkerSummary};
 
 /// The value of `schema`.
 pub const SCHEMA_NAME: &str = "check-interconnect/report-v1";
@@ -275,9 +275,32 @@ impl From<&WorkerSummary> for WorkerV1 {
     }
 }
 
+impl From<&DeploymentSummary> for DeploymentV1 {
+    fn from(deployment: &DeploymentSummary) -> Self {
+        Self {
+            name: deployment.name.clone(),
+            namespace: deployment.namespace.clone(),
+            kind: deployment.kind.clone(),
+            files: deployment.files.clone(),
+            partial: deployment.partial.map(str::to_owned),
+            readiness: deployment.readiness,
+            verdict: deployment.verdict.clone(),
+            workers: deployment.workers.iter().map(WorkerV1::from).collect(),
+        }
+    }
+}
+
 impl SummaryV1 {
     /// Everything of a report but its results.
     pub fn of(report: &Report, version: &str) -> Self {
+        Self {
+            deployments: report.deployments.iter().map(DeploymentV1::from).collect(),
+            ..Self::without_deployments(report, version)
+        }
+    }
+
+    /// The same without the verdicts per deployment, for who writes them one by one.
+    pub fn without_deployments(report: &Report, version: &str) -> Self {
         Self {
             schema: SCHEMA_NAME.to_owned(),
             tool: ToolV1 {
@@ -291,44 +314,8 @@ impl SummaryV1 {
             readiness: report.readiness,
             transfer_validated: report.transfer_validated(),
             coverage: report.coverage.clone(),
-            deployments: report
-                .deployments
-                .iter()
-                .map(|d| DeploymentV1 {
-                    name: d.name.clone(),
-                    namespace: d.namespace.clone(),
-                    kind: d.kind.clone(),
-                    files: d.files.clone(),
-                    partial: d.partial.map(str::to_owned),
-                    readiness: d.readiness,
-                    verdict: d.verdict.clone(),
-                    workers: d.workers.iter().map(WorkerV1::from).collect(),
-                })
-                .collect(),
+            deployments: Vec::new(),
             next: report.next.clone(),
-        }
-    }
-}
-
-impl ReportV1 {
-    /// The report with the results that a caller has already folded.
-    pub fn of(report: &Report, version: &str, folded: &[CheckResult]) -> Self {
-        let summary = SummaryV1::of(report, version);
-        let (collectives, checks): (Vec<_>, Vec<_>) = folded.iter().partition(|r| r.collective);
-        Self {
-            schema: summary.schema,
-            tool: summary.tool,
-            command: summary.command,
-            scope: summary.scope,
-            checks: checks.into_iter().map(CheckV1::from).collect(),
-            collectives: collectives.into_iter().map(CheckV1::from).collect(),
-            counts: summary.counts,
-            verdict: summary.verdict,
-            readiness: summary.readiness,
-            transfer_validated: summary.transfer_validated,
-            coverage: summary.coverage,
-            deployments: summary.deployments,
-            next: summary.next,
         }
     }
 }

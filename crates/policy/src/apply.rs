@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use checks::{Expected, OfPolicy, Policy, expected_fabric};
-use model::{Accepted, CheckResult, Deployment, Facts, Outcome, Place, Status};
+use model::{Accepted, CheckResult, Deployment, Input, Outcome, Place, Status};
 
 use crate::baseline::{Baseline, Entry};
 use crate::config::{Config, Level};
@@ -166,12 +166,11 @@ impl<'r> Decisions<'r> {
     }
 
     /// Entries of the baseline whose finding is gone, as far as this run can tell.
-    fn fixed(&self, facts: &Facts, results: &mut Vec<CheckResult>) {
+    fn fixed(&self, inputs: &[Input], results: &mut Vec<CheckResult>) {
         let Some(baseline) = &self.rules.baseline else {
             return;
         };
-        let read: HashSet<String> = facts
-            .inputs
+        let read: HashSet<String> = inputs
             .iter()
             .filter(|i| {
                 i.documents > 0
@@ -265,10 +264,10 @@ impl Policy for Decisions<'_> {
         self.decide_all(results, Some(deployment))
     }
 
-    fn finish(&mut self, facts: &Facts) -> OfPolicy {
+    fn finish(&mut self, inputs: &[Input]) -> OfPolicy {
         let mut results = self.suppressions.problems();
         let accepted = self.decide_all(&mut results, None);
-        self.fixed(facts, &mut results);
+        self.fixed(inputs, &mut results);
         self.unneeded(&mut results);
         OfPolicy { results, accepted }
     }

@@ -222,7 +222,7 @@ pub struct FileDraft {
     pub(crate) objects: Vec<ObjectDraft>,
     pub(crate) containers: Vec<Draft>,
     /// Containers that need nothing of other documents; a draft is several times as large.
-    pub(crate) resolved: Vec<Box<Resolved>>,
+    pub(crate) resolved: Vec<Resolved>,
     pub(crate) config_maps: Vec<ConfigMapDraft>,
     pub(crate) around: Surroundings,
     pub(crate) problems: Vec<InputProblem>,
@@ -243,7 +243,7 @@ impl FileDraft {
             let settled = self
                 .containers
                 .drain(from.min(self.containers.len())..)
-                .map(|d| Box::new(resolve::resolve(d, &[])));
+                .map(|d| resolve::resolve(d, &[]));
             self.resolved.extend(settled);
         }
     }

@@ -38,7 +38,7 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
         workers.extend(
             file.containers
                 .into_iter()
-                .map(|d| Box::new(resolve::resolve(d, in_directory))),
+                .map(|d| resolve::resolve(d, in_directory)),
         );
         let deployments = of_file(&file.path, &file.objects, workers);
         let mut loose = loose(&file.loose_env, &file.loose_flags);
@@ -49,7 +49,7 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
         };
         for mut deployment in deployments {
             deployment.loose = std::mem::take(&mut loose);
-            deployment.around = around.clone();
+            deployment.around.clone_from(&around);
             let key = pair_key(&file.path, &deployment);
             open.push((deployment, key));
         }
@@ -88,14 +88,10 @@ fn directory(path: &str) -> &str {
 }
 
 /// Objects that are judged together, by number, and their workers.
-type Group = (Vec<u32>, Vec<Box<Resolved>>);
+type Group = (Vec<u32>, Vec<Resolved>);
 
 /// The deployments of one file.
-fn of_file(
-    path: &Arc<str>,
-    objects: &[ObjectDraft],
-    resolved: Vec<Box<Resolved>>,
-) -> Vec<Deployment> {
+fn of_file(path: &Arc<str>, objects: &[ObjectDraft], resolved: Vec<Resolved>) -> Vec<Deployment> {
     // In the order of their objects; those without references into other documents were resolved first.
     let mut resolved = resolved;
     resolved.sort_by_key(|r| r.object_index);
@@ -168,7 +164,7 @@ fn of_file(
 }
 
 /// Prefill and decode roles that the workers of one object can have.
-fn candidate_roles(workers: &[Box<Resolved>], file_is_disaggregated: bool) -> Vec<Role> {
+fn candidate_roles(workers: &[Resolved], file_is_disaggregated: bool) -> Vec<Role> {
     let disaggregated = is_disaggregated(workers) || file_is_disaggregated;
     workers
         .iter()
@@ -188,7 +184,7 @@ fn weak(worker: &Resolved) -> Option<Role> {
 
 /// Whether the workers show disaggregation among themselves: an engine was told a role, a connector moves KV
 /// cache, or both roles are named.
-fn is_disaggregated(workers: &[Box<Resolved>]) -> bool {
+fn is_disaggregated(workers: &[Resolved]) -> bool {
     let told = workers
         .iter()
         .filter(|w| w.is_worker)
@@ -226,7 +222,7 @@ fn deployment(
     path: &Arc<str>,
     object: Option<&ObjectDraft>,
     names: &[&str],
-    workers: Vec<Box<Resolved>>,
+    workers: Vec<Resolved>,
     file_is_disaggregated: bool,
 ) -> Deployment {
     let is_part = object.is_some_and(|o| o.partial == Some(Partial::Patch));
@@ -248,7 +244,7 @@ fn deployment(
             strong,
             declared,
             ..
-        } = *resolved;
+        } = resolved;
         worker.role = role;
         worker.role_place = strong
             .or(declared)
@@ -257,7 +253,7 @@ fn deployment(
         if worker.name.is_empty() {
             worker.name.clone_from(&worker.container);
         }
-        finished.push(worker);
+        finished.push(*worker);
     }
     same_host_by_name(path, names, &mut finished);
     let name = match names {

@@ -20,7 +20,8 @@ const CONFIG_FLAGS: [&str; 5] = [
 /// A worker without its final role.
 #[derive(Debug)]
 pub(crate) struct Resolved {
-    pub(crate) worker: Worker,
+    /// Apart, since whole lists of these are moved about.
+    pub(crate) worker: Box<Worker>,
     /// What the engine itself was told.
     pub(crate) strong: Option<(model::Role, Place)>,
     /// It runs an engine, or changes a container that may.
@@ -75,7 +76,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         && !draft.run.tool
         && !job_without_role
         && (is_engine || draft.accelerators.is_some() || draft.patch);
-    let worker = Worker {
+    let worker = Box::new(Worker {
         name: draft.name,
         container: draft.container,
         kind: draft.kind,
@@ -108,7 +109,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         starts_mpirun: draft.run.mpirun,
         command_fault: draft.run.fault,
         uses_cluster_names,
-    };
+    });
     Resolved {
         worker,
         strong,

@@ -1,6 +1,7 @@
 //! Identical results of several workers become one that names them all.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Deref;
 
 use model::{CheckResult, Grade, Reason, Source, Status};
 
@@ -26,9 +27,28 @@ struct Key<'r> {
     file: Option<&'r str>,
 }
 
+/// One result, or several that say the same: a copy that names them all. Most are alone, and a copy of each would
+/// need the room of the report once more.
+pub(crate) enum Entry<'r> {
+    Alone(&'r CheckResult),
+    Joined(Box<CheckResult>),
+}
+
+impl Deref for Entry<'_> {
+    type Target = CheckResult;
+
+    fn deref(&self) -> &CheckResult {
+        match self {
+            Self::Alone(result) => result,
+            Self::Joined(result) => result,
+        }
+    }
+}
+
 /// A result that grows.
 struct Folded<'r> {
-    result: CheckResult,
+    result: Entry<'r>,
+    /// Filled once others join.
     workers: HashSet<&'r str>,
 }
 
@@ -39,12 +59,18 @@ struct Folded<'r> {
 /// pod or node that is not common to all is left out.
 pub fn fold(results: &[CheckResult]) -> Vec<CheckResult> {
     fold_grouped(results.iter().map(|result| (result, None)))
+        .into_iter()
+        .map(|entry| match entry {
+            Entry::Alone(result) => result.clone(),
+            Entry::Joined(result) => *result,
+        })
+        .collect()
 }
 
 /// The same, with results of different groups kept apart even where their deployments share a name.
 pub(crate) fn fold_grouped<'r>(
     results: impl IntoIterator<Item = (&'r CheckResult, Option<usize>)>,
-) -> Vec<CheckResult> {
+) -> Vec<Entry<'r>> {
     let mut order: Vec<Folded<'r>> = Vec::new();
     let mut known: HashMap<Key<'r>, usize> = HashMap::new();
     for (result, group) in results {
@@ -69,8 +95,8 @@ pub(crate) fn fold_grouped<'r>(
         match order.get_mut(at) {
             Some(folded) => folded.add(result),
             None => order.push(Folded {
-                result: result.clone(),
-                workers: result.subject.workers.iter().map(String::as_str).collect(),
+                result: Entry::Alone(result),
+                workers: HashSet::new(),
             }),
         }
     }
@@ -79,7 +105,15 @@ pub(crate) fn fold_grouped<'r>(
 
 impl<'r> Folded<'r> {
     fn add(&mut self, other: &'r CheckResult) {
-        let subject = &mut self.result.subject;
+        if let Entry::Alone(first) = self.result {
+            self.workers
+                .extend(first.subject.workers.iter().map(String::as_str));
+            self.result = Entry::Joined(Box::new(first.clone()));
+        }
+        let Entry::Joined(result) = &mut self.result else {
+            return;
+        };
+        let subject = &mut result.subject;
         let mut new_role = false;
         for role in &other.subject.roles {
             if !subject.roles.contains(role) {
@@ -102,7 +136,7 @@ impl<'r> Folded<'r> {
                 *mine = None;
             }
         }
-        let sources = &mut self.result.sources;
+        let sources = &mut result.sources;
         let mut must_keep = new_role;
         for source in &other.sources {
             if sources.iter().any(|kept| same_source(kept, source)) {

@@ -5,20 +5,20 @@ use std::collections::HashMap;
 use model::verdict::Counts;
 use model::{CheckResult, Report};
 
-use crate::fold::fold_grouped;
+use crate::fold::{Entry, fold_grouped};
 
 /// Folded results, by deployment.
-pub(crate) struct Groups {
+pub(crate) struct Groups<'r> {
     /// One entry per deployment of the report, in its order.
-    pub(crate) deployments: Vec<Group>,
+    pub(crate) deployments: Vec<Group<'r>>,
     /// Results about inputs, or about the run as a whole.
-    pub(crate) rest: Vec<CheckResult>,
+    pub(crate) rest: Vec<Entry<'r>>,
 }
 
 /// What belongs to one deployment.
-pub(crate) struct Group {
+pub(crate) struct Group<'r> {
     /// Folded results.
-    pub(crate) results: Vec<CheckResult>,
+    pub(crate) results: Vec<Entry<'r>>,
     /// Unfolded counts.
     pub(crate) counts: Counts,
 }
@@ -68,12 +68,12 @@ fn is_from(report: &Report, index: usize, result: &CheckResult) -> bool {
 }
 
 /// Results folded within each deployment.
-pub(crate) fn groups(report: &Report) -> Groups {
+pub(crate) fn groups(report: &Report) -> Groups<'_> {
     groups_of(report, |_| true)
 }
 
 /// The same of those results that are kept; all are counted.
-pub(crate) fn groups_of(report: &Report, keep: impl Fn(&CheckResult) -> bool) -> Groups {
+pub(crate) fn groups_of(report: &Report, keep: impl Fn(&CheckResult) -> bool) -> Groups<'_> {
     let assigned = assign(report);
     let mut members: Vec<Vec<&CheckResult>> = vec![Vec::new(); report.deployments.len()];
     let mut rest = Vec::new();
@@ -96,6 +96,6 @@ pub(crate) fn groups_of(report: &Report, keep: impl Fn(&CheckResult) -> bool) ->
 }
 
 /// All results folded within their deployments, in the order of first occurrence.
-pub(crate) fn folded(report: &Report) -> Vec<CheckResult> {
+pub(crate) fn folded(report: &Report) -> Vec<Entry<'_>> {
     fold_grouped(report.results.iter().zip(assign(report)))
 }

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use model::report_v1::{ReportV1, WorkerV1};
-use model::{Report, Status};
-use serde::Serialize;
+use model::report_v1::{CheckV1, DeploymentV1, SummaryV1, ToolV1, WorkerV1};
+use model::verdict::{Counts, DeploymentSummary};
+use model::{CheckResult, Coverage, NextStep, Readiness, Report, Status};
+use serde::{Serialize, ser};
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
+use crate::fold::Entry;
 use crate::{Options, escape, group, names};
 
 /// Names, or workers, that a list holds before it is shortened. Nobody writes so many by hand.
@@ -21,11 +23,11 @@ const MANY: usize = 40;
 
 /// Writes the document.
 pub(crate) fn render(report: &Report, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    let mut document = ReportV1::of(report, options.version, &group::folded(report));
-    bound(&mut document);
+    let folded = group::folded(report);
+    let mut document = Document::of(report, options.version, &folded);
     // So many deployments do not fit in any case; writing them several times to find out takes time.
-    if document.deployments.len() > MANY {
-        shorten_sources_of_ok(&mut document, 0);
+    if report.deployments.len() > MANY {
+        document.sources_of_ok(0);
         let mut out = io::BufWriter::new(out);
         write_pretty(&document, &mut out)?;
         out.write_all(b"\n")?;
@@ -36,41 +38,130 @@ pub(crate) fn render(report: &Report, options: &Options, out: &mut dyn Write) ->
         if text.len() < BUDGET {
             break;
         }
-        shorten_sources_of_ok(&mut document, kept);
+        document.sources_of_ok(kept);
         text = pretty(&document)?;
     }
     out.write_all(&text)
 }
 
-fn pretty(document: &ReportV1) -> io::Result<Vec<u8>> {
+fn pretty(document: &Document<'_>) -> io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity(BUDGET);
     write_pretty(document, &mut text)?;
     text.push(b'\n');
     Ok(text)
 }
 
-/// Where the document would be too long, the lines behind results that are ok go first: nobody has to act on them.
-fn shorten_sources_of_ok(document: &mut ReportV1, kept: usize) {
-    for check in document.checks.iter_mut().chain(&mut document.collectives) {
-        if check.status == Status::Ok {
-            check.sources.truncate(kept);
+/// `ReportV1` on its way out: field by field the same, its long lists made entry by entry while they are written.
+#[derive(Serialize)]
+struct Document<'r> {
+    schema: String,
+    tool: ToolV1,
+    command: String,
+    scope: Vec<String>,
+    checks: Checks<'r>,
+    #[serde(skip_serializing_if = "Checks::is_empty")]
+    collectives: Checks<'r>,
+    counts: Counts,
+    verdict: String,
+    readiness: Readiness,
+    transfer_validated: bool,
+    coverage: Coverage,
+    deployments: Deployments<'r>,
+    next: Vec<NextStep>,
+}
+
+impl<'r> Document<'r> {
+    fn of(report: &'r Report, version: &str, folded: &'r [Entry<'r>]) -> Self {
+        let checks = |collective| Checks {
+            results: folded
+                .iter()
+                .map(|r| &**r)
+                .filter(|r| r.collective == collective)
+                .collect(),
+            sources_of_ok: usize::MAX,
+        };
+        // Named one by one, so that a field that is added there cannot be forgotten here.
+        let SummaryV1 {
+            schema,
+            tool,
+            command,
+            scope,
+            counts,
+            verdict,
+            readiness,
+            transfer_validated,
+            coverage,
+            deployments: _,
+            next,
+        } = SummaryV1::without_deployments(report, version);
+        Self {
+            schema,
+            tool,
+            command,
+            scope,
+            checks: checks(false),
+            collectives: checks(true),
+            counts,
+            verdict,
+            readiness,
+            transfer_validated,
+            coverage,
+            deployments: Deployments(&report.deployments),
+            next,
         }
+    }
+
+    /// Where the document would be too long, the lines behind results that are ok go first: nobody has to act on them.
+    fn sources_of_ok(&mut self, kept: usize) {
+        self.checks.sources_of_ok = kept;
+        self.collectives.sources_of_ok = kept;
     }
 }
 
-/// Keeps the document small whatever the number of workers: readers of it (agents, above all) cut
-/// what is long, and then the verdict is lost. `jsonl` has everything.
-fn bound(document: &mut ReportV1) {
-    for check in document.checks.iter_mut().chain(&mut document.collectives) {
+/// Results. Lists of workers are kept short whatever their number: readers of the document (agents, above all)
+/// cut what is long, and then the verdict is lost. `jsonl` has everything.
+struct Checks<'r> {
+    results: Vec<&'r CheckResult>,
+    /// Sources that a result which is ok keeps.
+    sources_of_ok: usize,
+}
+
+impl Checks<'_> {
+    fn is_empty(&self) -> bool {
+        self.results.is_empty()
+    }
+
+    fn entry(&self, result: &CheckResult) -> CheckV1 {
+        let mut check = CheckV1::from(result);
         let workers = &mut check.subject.workers;
         if workers.len() > LIST_KEPT {
             *workers = shortened(workers.iter().map(String::as_str));
         }
-    }
-    for deployment in &mut document.deployments {
-        if deployment.workers.len() > LIST_KEPT {
-            deployment.workers = folded_workers(&deployment.workers);
+        if check.status == Status::Ok {
+            check.sources.truncate(self.sources_of_ok);
         }
+        check
+    }
+}
+
+impl Serialize for Checks<'_> {
+    fn serialize<S: ser::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.results.iter().map(|r| self.entry(r)))
+    }
+}
+
+/// Verdicts per deployment, with workers that differ in nothing but their name in one entry where they are many.
+struct Deployments<'r>(&'r [DeploymentSummary]);
+
+impl Serialize for Deployments<'_> {
+    fn serialize<S: ser::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|summary| {
+            let mut deployment = DeploymentV1::from(summary);
+            if deployment.workers.len() > LIST_KEPT {
+                deployment.workers = folded_workers(&deployment.workers);
+            }
+            deployment
+        }))
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use model::verdict::{DeploymentSummary, WorkerSummary};
 use model::{CheckResult, Engine, Readiness, Reason, Report, Role, Source, Status};
 
+use crate::fold::Entry;
 use crate::group::{self, Group};
 use crate::label;
 use crate::screen::{
@@ -152,13 +153,13 @@ fn is_engine(role: Role) -> bool {
 
 /// Deployments with something to say in full, worst first; of the others a line each; and of those
 /// where nothing is disaggregated only the number.
-fn sections(screen: &mut Screen<'_>, deployments: &[DeploymentSummary], groups: &[Group]) {
+fn sections(screen: &mut Screen<'_>, deployments: &[DeploymentSummary], groups: &[Group<'_>]) {
     let verbose = screen.verbose();
-    let mut loud: Vec<(&DeploymentSummary, &Group)> = Vec::new();
+    let mut loud: Vec<(&DeploymentSummary, &Group<'_>)> = Vec::new();
     let mut quiet: Vec<&DeploymentSummary> = Vec::new();
     let mut elsewhere = 0_usize;
     for (deployment, group) in deployments.iter().zip(groups) {
-        if verbose || group.results.iter().any(says_something) {
+        if verbose || group.results.iter().any(|r| says_something(r)) {
             loud.push((deployment, group));
         } else if deployment.readiness == Readiness::NotApplicable {
             elsewhere += 1;
@@ -232,7 +233,7 @@ fn says_something(result: &CheckResult) -> bool {
 }
 
 /// One deployment: workers, findings, what holds, what was skipped, notes, collectives.
-fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Group, many: bool) {
+fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Group<'_>, many: bool) {
     screen.about(&deployment.files);
     if let ([file], false) = (deployment.files.as_slice(), many) {
         screen.push("  ");
@@ -241,8 +242,11 @@ fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Grou
         screen.end();
     }
     workers(screen, deployment);
-    let (collectives, checks): (Vec<&CheckResult>, Vec<_>) =
-        group.results.iter().partition(|r| r.collective);
+    let (collectives, checks): (Vec<&CheckResult>, Vec<_>) = group
+        .results
+        .iter()
+        .map(|r| &**r)
+        .partition(|r| r.collective);
     findings(screen, &checks, Some(deployment));
     let mut lines: Vec<&CheckResult> = compact_lines(&checks);
     let width = subject_width(screen, &lines, Some(deployment));
@@ -551,11 +555,11 @@ fn line_labelled(screen: &mut Screen<'_>, result: &CheckResult, label: &str, wid
 }
 
 /// What is to be said about inputs rather than deployments.
-fn inputs(screen: &mut Screen<'_>, rest: &[CheckResult]) {
+fn inputs(screen: &mut Screen<'_>, rest: &[Entry<'_>]) {
     if rest.is_empty() {
         return;
     }
-    let all: Vec<&CheckResult> = rest.iter().collect();
+    let all: Vec<&CheckResult> = rest.iter().map(|r| &**r).collect();
     findings(screen, &all, None);
     // A directory of templates says the same for every file: one line for all of them.
     let mut lines: Vec<(&CheckResult, Vec<&str>)> = Vec::new();

@@ -4,6 +4,7 @@ pub mod args;
 mod decisions;
 mod explain;
 mod fix;
+mod interrupt;
 mod live;
 mod output;
 mod render;
@@ -91,6 +92,9 @@ fn env(args: &EnvArgs) -> Result<ExitCode, String> {
 
 fn finish(report: &model::Report, output: &OutputArgs) -> Result<ExitCode, String> {
     Outputs::from_args(output)?.write(report)?;
+    if let Some(signal) = interrupt::signal() {
+        return Ok(ExitCode::from(128_u8.saturating_add(signal)));
+    }
     let fail_on = match output.fail_on {
         FailOnArg::Fail => FailOn::Fail,
         FailOnArg::Warn => FailOn::Warn,

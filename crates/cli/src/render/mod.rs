@@ -423,6 +423,9 @@ fn refuse_failure(failure: Failure, tool: &Tool, timeout: Duration) -> Refusal {
             "{call} took longer than {} s and was stopped",
             timeout.as_secs_f32().ceil()
         )),
+        Failure::Interrupted => {
+            Refusal::new(format!("the run was interrupted before {call} ended"))
+        }
         Failure::TooLarge => Refusal::new(format!("{call} printed too much and was stopped")),
         Failure::Exit(code, hint) => {
             let code = code.map_or("was killed".to_owned(), |c| {

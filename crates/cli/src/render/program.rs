@@ -9,6 +9,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::interrupt;
+
 /// More output than this is no manifest. The same limit as for files.
 const MAX_OUTPUT: u64 = 256 * 1024 * 1024;
 
@@ -27,6 +29,8 @@ pub(super) enum Failure {
     TimedOut,
     /// It printed too much and was stopped.
     TooLarge,
+    /// The user wants the run to end.
+    Interrupted,
     /// It ended with an error: the exit code, where there is one, and what is known about the reason.
     Exit(Option<i32>, Option<&'static str>),
 }
@@ -61,28 +65,48 @@ pub(super) fn run(
     timeout: Duration,
     hint: fn(&str) -> Option<&'static str>,
 ) -> Result<Vec<u8>, Failure> {
+    #[cfg(unix)]
+    interrupt::watch();
+    if interrupt::signal().is_some() {
+        return Err(Failure::Interrupted);
+    }
     let deadline = Instant::now() + timeout;
     let mut child = command(program, arguments, variables)
         .spawn()
         .map_err(|_| Failure::NotStarted)?;
+    #[cfg(unix)]
+    let _running = interrupt::Running::new(pid(&child));
+    let printed = printed(&mut child, deadline, timeout, hint);
+    if interrupt::signal().is_some() {
+        return Err(Failure::Interrupted);
+    }
+    printed
+}
+
+fn printed(
+    child: &mut Child,
+    deadline: Instant,
+    timeout: Duration,
+    hint: fn(&str) -> Option<&'static str>,
+) -> Result<Vec<u8>, Failure> {
     let output = reader(child.stdout.take(), MAX_OUTPUT + 1, false);
     let errors = reader(child.stderr.take(), MAX_ERROR, true);
     let (Some(output), Some(errors)) = (output, errors) else {
-        stop(&mut child);
+        stop(child);
         return Err(Failure::NotStarted);
     };
     let printed = match output.recv_timeout(timeout) {
         Ok(printed) => printed,
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-            stop(&mut child);
+            stop(child);
             return Err(Failure::TimedOut);
         }
     };
     if printed.len() as u64 > MAX_OUTPUT {
-        stop(&mut child);
+        stop(child);
         return Err(Failure::TooLarge);
     }
-    let Some(status) = end(&mut child, deadline) else {
+    let Some(status) = end(child, deadline) else {
         return Err(Failure::TimedOut);
     };
     if status.success() {

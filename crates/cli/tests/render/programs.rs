@@ -59,6 +59,47 @@ fn a_program_that_hangs_is_stopped_with_all_that_it_started() {
     }
 }
 
+/// The first signal ends the run with what is there, and nothing runs on.
+#[test]
+fn a_signal_while_a_program_runs_ends_the_run_with_a_report() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let temp = Temp::new();
+        let pids = temp.path().join("pids");
+        temp.write("k/deploy.yaml", GRAPH)
+            .write("k/kustomization.yaml", "resources: [deploy.yaml]\n")
+            .script(
+                "kubectl",
+                &format!(
+                    "sleep 300 & echo $! >>{0}\necho $$ >>{0}\nsleep 300",
+                    pids.display()
+                ),
+            );
+        let start = Instant::now();
+        let child = crate::command(temp.path(), &temp.scripts_path(), &["k", "-o", "json=report"])
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while std::fs::read_to_string(&pids).map_or(0, |p| p.lines().count()) < 2 {
+            assert!(start.elapsed() < Duration::from_secs(20), "never started");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let sent = std::process::Command::new("kill")
+            .args([&format!("-{signal}"), &child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+        let out = child.wait_with_output().unwrap();
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert_eq!(out.status.code(), Some(code), "{signal}");
+        let text = temp.read("report");
+        assert!(text.contains("was interrupted before"), "{text}");
+        assert!(text.contains("ucx-tls-rdma-only-no-device"), "{text}");
+        for pid in temp.read("pids").lines() {
+            assert!(!is_alive(pid), "{pid} is left after {signal}");
+        }
+    }
+}
+
 #[test]
 fn what_a_program_leaves_behind_is_stopped() {
     let temp = Temp::new();

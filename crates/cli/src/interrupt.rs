@@ -1,0 +1,94 @@
+//! Ctrl-C and SIGTERM while other programs run: the first one stops them and ends the run with what is there, a
+//! second one ends it at once.
+//!
+//! Where no other program was started the system's own way is quick enough and stays in force.
+
+#[cfg(unix)]
+mod unix {
+    use std::sync::atomic::{AtomicI32, Ordering};
+    use std::sync::{Mutex, Once, mpsc};
+    use std::thread;
+
+    use rustix::process::{Pid, Signal, kill_process_group};
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
+
+    /// The first signal; 0 before it.
+    static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+    /// Process groups of programs that run.
+    static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+    static WATCH: Once = Once::new();
+
+    /// From here on signals are waited for.
+    pub(crate) fn watch() {
+        WATCH.call_once(|| {
+            let (ready, is_ready) = mpsc::channel();
+            let watcher = thread::Builder::new().spawn(move || {
+                let mut signals = Signals::new([SIGINT, SIGTERM]);
+                let _nobody_waits = ready.send(());
+                for signal in signals.iter_mut().flat_map(Signals::forever) {
+                    if SIGNAL.swap(signal, Ordering::SeqCst) != 0 {
+                        stop_all();
+                        let _ends_here = emulate_default_handler(signal);
+                    }
+                    stop_all();
+                }
+            });
+            // Where no thread can be had the system's own way stays in force.
+            if watcher.is_ok() {
+                let _registered = is_ready.recv();
+            }
+        });
+    }
+
+    fn stop_all() {
+        if let Ok(running) = RUNNING.lock() {
+            for group in running.iter() {
+                let _nothing_left = kill_process_group(*group, Signal::KILL);
+            }
+        }
+    }
+
+    /// The signal that ends this run, if there was one.
+    pub(crate) fn signal() -> Option<u8> {
+        u8::try_from(SIGNAL.load(Ordering::SeqCst))
+            .ok()
+            .filter(|s| *s != 0)
+    }
+
+    /// A program runs, as long as this is kept.
+    pub(crate) struct Running(Option<Pid>);
+
+    impl Running {
+        pub(crate) fn new(group: Option<Pid>) -> Self {
+            if let (Some(group), Ok(mut running)) = (group, RUNNING.lock()) {
+                running.push(group);
+            }
+            // One that came between the last look and this one has found nothing to stop.
+            if signal().is_some() {
+                stop_all();
+            }
+            Self(group)
+        }
+    }
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            if let (Some(group), Ok(mut running)) = (self.0, RUNNING.lock()) {
+                running.retain(|other| *other != group);
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+pub(crate) use unix::{Running, signal, watch};
+
+/// The signal that ends this run: here the system ends it.
+#[cfg(not(unix))]
+pub(crate) fn signal() -> Option<u8> {
+    None
+}

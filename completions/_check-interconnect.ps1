@@ -49,7 +49,7 @@ Register-ArgumentCompleter -Native -CommandName 'check-interconnect' -ScriptBloc
             [CompletionResult]::new('--no-render', '--no-render', [CompletionResultType]::ParameterName, 'Do not render kustomizations and Helm charts; judge their parts as they are')
             [CompletionResult]::new('--no-config', '--no-config', [CompletionResultType]::ParameterName, 'Use no configuration file')
             [CompletionResult]::new('--fix', '--fix', [CompletionResultType]::ParameterName, 'Put right what has only one right text, such as a space in UCX_TLS, and judge the result')
-            [CompletionResult]::new('--diff', '--diff', [CompletionResultType]::ParameterName, 'Print what --fix would change and change nothing')
+            [CompletionResult]::new('--diff', '--diff', [CompletionResultType]::ParameterName, 'Print what --fix would change, as a patch, and change nothing; it has no other format')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Tell every result in full')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Tell every result in full')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')

@@ -45,7 +45,7 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
             cand --no-render 'Do not render kustomizations and Helm charts; judge their parts as they are'
             cand --no-config 'Use no configuration file'
             cand --fix 'Put right what has only one right text, such as a space in UCX_TLS, and judge the result'
-            cand --diff 'Print what --fix would change and change nothing'
+            cand --diff 'Print what --fix would change, as a patch, and change nothing; it has no other format'
             cand -v 'Tell every result in full'
             cand --verbose 'Tell every result in full'
             cand -h 'Print help (see more with ''--help'')'

@@ -51,7 +51,7 @@ never\t'Never: 1 and 3 become 0'"
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l no-render -d 'Do not render kustomizations and Helm charts; judge their parts as they are'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l no-config -d 'Use no configuration file'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l fix -d 'Put right what has only one right text, such as a space in UCX_TLS, and judge the result'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l diff -d 'Print what --fix would change and change nothing'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -l diff -d 'Print what --fix would change, as a patch, and change nothing; it has no other format'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s v -l verbose -d 'Tell every result in full'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand env" -s V -l version -d 'Print version'

@@ -131,7 +131,7 @@ pub struct PolicyArgs {
     /// Put right what has only one right text, such as a space in UCX_TLS, and judge the result
     #[arg(long)]
     pub fix: bool,
-    /// Print what --fix would change and change nothing
+    /// Print what --fix would change, as a patch, and change nothing; it has no other format
     #[arg(long, conflicts_with_all = ["output", "write_baseline"])]
     pub diff: bool,
 }
@@ -171,12 +171,12 @@ Examples:
   check-interconnect env recipes/ --write-baseline known.json
   check-interconnect env recipes/ --diff
 
-Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 part of the input was
-broken, 4 no manifest. With --diff: 1 something would change, 0 nothing. Reads files only; --fix and
+Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 part of the input was \
+broken, 4 no manifest. With --diff: 1 something would change, 0 nothing. Reads files only; --fix and \
 --write-baseline write some.
 
-A kustomization is judged as what kubectl kustomize or kustomize build prints, a Helm chart as what
-helm template prints, where the program is there and has nothing to fetch. Otherwise their parts
+A kustomization is judged as what kubectl kustomize or kustomize build prints, a Helm chart as what \
+helm template prints, where the program is there and has nothing to fetch. Otherwise their parts \
 are judged as they are, and a result says so. Nothing else is run, and nothing is fetched.";
 
 /// Arguments of commands that look at something live.

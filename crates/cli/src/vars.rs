@@ -115,12 +115,88 @@ fn judged(
     if let Some(problem) = problem.filter(|p| p.text != summary) {
         let _infallible = writeln!(out, "  but: {}", report::visible(&problem.text));
     }
-    for (column, cell) in row.into_iter().flatten().skip(2) {
-        if !cell.is_empty() {
-            let _infallible = writeln!(out, "  {column:<13}{}", report::visible(&cell));
+    let row: Vec<(&str, String)> = row.into_iter().flatten().collect();
+    let cell = |column: &str| {
+        row.iter()
+            .find(|(name, _)| *name == column)
+            .map(|(_, cell)| cell.as_str())
+    };
+    if let (Some(build), Some(init)) = (cell("build"), cell("init")) {
+        let _infallible = if name == "UCX_TLS" {
+            writeln!(
+                out,
+                "  with UCX {build} (--build names another):\n  {:<40}{}",
+                "starts",
+                starts(init)
+            )
+        } else {
+            writeln!(out, "  {}", kept(name, build, init))
+        };
+    }
+    for (column, words) in WORDS {
+        let says = name == "UCX_TLS" && cell("init") == Some("ok");
+        let Some(cell) = cell(column).filter(|_| says) else {
+            continue;
+        };
+        let yes = cell == "True";
+        // What is only worth saying where it is so.
+        if yes || !matches!(*column, "ud_only" | "boot_missing") {
+            let _infallible = writeln!(out, "  {words:<40}{}", if yes { "yes" } else { "no" });
         }
     }
     Ok(out)
+}
+
+/// What the columns of the table mean, in the order in which a person asks.
+const WORDS: &[(&str, &str)] = &[
+    ("detect", "recognizes GPU memory"),
+    ("inter", "reaches another node"),
+    ("rdma", "RDMA with one-sided put and get"),
+    ("ud_only", "RDMA only by unreliable datagrams"),
+    ("gdr", "RDMA from GPU memory (GPUDirect)"),
+    ("nvlink", "NVLink inside a node"),
+    ("mnnvl", "NVLink between nodes"),
+    ("tcp", "TCP"),
+    ("shm", "shared memory"),
+    ("boot_missing", "lacks a way to set up connections"),
+];
+
+fn starts(init: &str) -> String {
+    match init {
+        "ok" => "yes".to_owned(),
+        "fail:empty" => "no: the list is empty".to_owned(),
+        "fail:no-usable" => "no: nothing in the list is there".to_owned(),
+        other => format!("no: {}", other.trim_start_matches("fail:")),
+    }
+}
+
+/// What a value keeps of the devices that the table's host has.
+fn kept(name: &str, build: &str, init: &str) -> String {
+    let (library, host) = if name == "NCCL_IB_HCA" {
+        ("NCCL", "mlx5_0, mlx5_1, mlx5_2 and mlx5_10")
+    } else {
+        ("UCX", "mlx5_0, mlx5_1, mlx5_10, eth0 and lo")
+    };
+    let device = |word: &str| {
+        if word.bytes().all(|b| b.is_ascii_digit()) {
+            format!("mlx5_{word}")
+        } else {
+            word.to_owned()
+        }
+    };
+    let devices: Vec<String> = init
+        .split(" / ")
+        .flat_map(|part| part.split('+'))
+        .filter(|word| *word != "none")
+        .map(device)
+        .collect();
+    let kept = match init {
+        "all" => "keeps all of them".to_owned(),
+        _ if init.contains("error") => format!("does not start: {init}"),
+        _ if devices.is_empty() => "keeps none of them".to_owned(),
+        _ => format!("keeps {}", devices.join(", ")),
+    };
+    format!("on a host with {host}, {library} {build} {kept}")
 }
 
 /// Words that are truth values in the table become JSON's own.

@@ -75,10 +75,14 @@ fn a_signal_while_a_program_runs_ends_the_run_with_a_report() {
                 ),
             );
         let start = Instant::now();
-        let child = crate::command(temp.path(), &temp.scripts_path(), &["k", "-o", "json=report"])
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
+        let child = crate::command(
+            temp.path(),
+            &temp.scripts_path(),
+            &["k", "-o", "json=report"],
+        )
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
         while std::fs::read_to_string(&pids).map_or(0, |p| p.lines().count()) < 2 {
             assert!(start.elapsed() < Duration::from_secs(20), "never started");
             std::thread::sleep(Duration::from_millis(5));

@@ -176,7 +176,12 @@ struct Stream {
     log: LogReader,
     first_unknown: Option<(u32, String)>,
     last_line: u32,
+    /// Log lines just before this one: `ucx_info` prints errors above the entry that they belong to.
+    before: Vec<(u32, String)>,
 }
+
+/// Log lines that are remembered for the output that follows them.
+const MAX_BEFORE: usize = 8;
 
 struct Current {
     kind: &'static Kind,
@@ -279,9 +284,12 @@ impl Stream {
                     current.taken = current.taken.saturating_add(1);
                     current.last = line;
                 }
+            } else if self.before.len() < MAX_BEFORE {
+                self.before.push((line, text.to_owned()));
             }
             return;
         }
+        let before = std::mem::take(&mut self.before);
         if self.offer(line, text) {
             return;
         }
@@ -289,6 +297,11 @@ impl Stream {
             let command = self.command.take();
             self.close(true);
             self.open(file, sections, line, kind, command.as_ref());
+            if kind.tool == Tool::UcxInfo {
+                for (line, text) in before {
+                    self.offer(line, &text);
+                }
+            }
             if self.offer(line, text) {
                 return;
             }

@@ -93,6 +93,8 @@ pub enum Function {
 pub struct Device {
     /// By port number, from 1.
     pub ports: BTreeMap<u32, Port>,
+    /// Number that the kernel gives the device (`rdma link`, `rdma dev`).
+    pub index: Fact<u32>,
     /// Number of ports that the device says it has.
     pub port_count: Fact<u32>,
     /// `MT4129`.
@@ -139,6 +141,7 @@ pub struct Device {
 
 merge_fields!(Device {
     ports,
+    index,
     port_count,
     hca_type,
     board_id,

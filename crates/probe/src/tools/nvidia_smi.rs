@@ -25,7 +25,7 @@ pub(crate) const QUERY: Kind = Kind {
             touched: false,
             block: Block::Other,
             last: None,
-            fabric_indent: 0,
+            cut: false,
         })
     },
 };
@@ -85,7 +85,7 @@ struct Query {
     touched: bool,
     block: Block,
     last: Option<String>,
-    fabric_indent: usize,
+    cut: bool,
 }
 
 const HEALTH_ROWS: &[&str] = &[
@@ -99,6 +99,12 @@ const HEALTH_ROWS: &[&str] = &[
 
 impl Query {
     fn flush(&mut self, out: &mut Observation) {
+        let fabric = &self.gpu.fabric;
+        let state = fabric.state.is_seen();
+        // A state has a cluster below it, and a bandwidth more rows of health.
+        self.cut |= (state && fabric.cluster_uuid.is_untouched())
+            || (fabric.status.is_seen() && !state)
+            || (fabric.bandwidth.is_seen() && fabric.health.is_empty());
         if std::mem::take(&mut self.touched) {
             out.gpu.gpus.add(std::mem::take(&mut self.gpu));
         }
@@ -164,13 +170,11 @@ impl Parser for Query {
         if text.contains("NVSMI LOG") {
             return true;
         }
-        let indent = line.chars().take_while(|c| c.is_whitespace()).count();
         if text == "Fabric" {
             if self.gpu.fabric.state.is_seen() {
                 self.flush(out);
             }
             self.block = Block::Fabric;
-            self.fabric_indent = indent;
             return true;
         }
         if text == "Health" && self.block == Block::Fabric {
@@ -230,14 +234,9 @@ impl Parser for Query {
     }
 
     fn finish(&mut self, _: At<'_>, out: &mut Observation) -> Completeness {
-        let lone = self.gpu.fabric.cluster_uuid.is_untouched() && self.gpu.fabric.state.is_seen();
-        let short = self.gpu.fabric.status.is_seen() && !self.gpu.fabric.state.is_seen();
-        // A filter shows a few lines around a match: after `Bandwidth` more would follow.
-        let cut_health = self.gpu.fabric.bandwidth.is_seen() && self.gpu.fabric.health.is_empty();
-        let filtered = self.last.as_deref() == Some("Bandwidth");
         self.flush(out);
-        if lone || short || (cut_health && filtered) {
-            Completeness::Cut("the fabric block ends early".to_owned())
+        if self.cut {
+            Completeness::Cut("the fabric block of a GPU begins or ends early".to_owned())
         } else {
             Completeness::Whole
         }

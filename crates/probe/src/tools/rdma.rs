@@ -98,23 +98,24 @@ struct Link<'a> {
     name: &'a str,
     port: u32,
     words: Vec<&'a str>,
-    old: bool,
+    /// Number of the device, which old versions print first.
+    index: Option<u32>,
 }
 
 fn link(line: &str) -> Option<Link<'_>> {
     let text = line.trim();
-    let (subject, rest, old) = match text.strip_prefix("link ") {
+    let (subject, rest, index) = match text.strip_prefix("link ") {
         Some(rest) => {
             let (subject, rest) = rest.trim_start().split_once(' ')?;
-            (subject, rest, false)
+            (subject, rest, None)
         }
         None => {
             let (index, rest) = text.split_once(": ")?;
             let (a, b) = index.split_once('/')?;
-            a.parse::<u32>().ok()?;
+            let number = a.parse::<u32>().ok()?;
             b.parse::<u32>().ok()?;
             let (subject, rest) = rest.trim_start().split_once(": ")?;
-            (subject, rest, true)
+            (subject, rest, Some(number))
         }
     };
     let (name, number) = subject.rsplit_once('/')?;
@@ -124,7 +125,7 @@ fn link(line: &str) -> Option<Link<'_>> {
             name,
             port: small(number)?,
             words,
-            old,
+            index,
         })
     })?
 }
@@ -175,7 +176,10 @@ impl Parser for Links {
                 && (text.starts_with("caps:") || text.starts_with("netdev "));
         };
         self.names.add(link.name);
-        self.any_new |= !link.old;
+        self.any_new |= link.index.is_none();
+        if let (Some(index), Some(device)) = (link.index, device(out, link.name)) {
+            device.index.see(index, at.origin());
+        }
         let netdev = after(&link.words, "netdev").filter(|n| is_name(n));
         if netdev.is_none() && self.without.len() < MAX_WITHOUT {
             self.without
@@ -330,6 +334,9 @@ impl Parser for Json {
                 continue;
             };
             names.add(name);
+            if let (Some(index), Some(device)) = (number(object, "ifindex"), device(out, name)) {
+                device.index.see(index, at.origin());
+            }
             if self.links {
                 link_object(object, name, at, out);
             } else if let Some(device) = device(out, name) {

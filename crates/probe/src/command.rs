@@ -162,6 +162,15 @@ fn parse(text: &str) -> Option<Command> {
             .rsplit('/')
             .next()?;
         if let Some(known) = PROGRAMS.iter().find(|p| **p == name) {
+            // `ulimit -l 64; cmd` sets a limit for what comes after it.
+            if *known == "ulimit"
+                && text
+                    .split_once("ulimit -")
+                    .and_then(|(_, rest)| rest.split_whitespace().nth(1))
+                    .is_some_and(|w| w.trim_end_matches(';').parse::<u64>().is_ok())
+            {
+                continue;
+            }
             program = Some(*known);
             break;
         }

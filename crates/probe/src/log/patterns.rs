@@ -137,6 +137,11 @@ static PATTERNS: &[Pattern] = &[
         Ucx,
         "rdma_create_event_channel failed: {error}",
     ),
+    line(
+        "ucx-endpoint-timeout",
+        Ucx,
+        "{transport} endpoint {} to {peer}: unhandled timeout error",
+    ),
     // UCX: memory and GPU.
     line(
         "ucx-memlock",

@@ -7,9 +7,13 @@ use model::observation::rdma::{LinkLayer, PhysState, PortState};
 /// Words that are kept are clipped to this; nothing that is a fact is longer.
 const MAX_TEXT: usize = 512;
 
-/// Text that can be kept: trimmed and clipped.
+/// Text that can be kept: trimmed, clipped, without control characters, which JSON can bring along.
 pub(crate) fn keep(text: &str) -> String {
-    text.trim().chars().take(MAX_TEXT).collect()
+    text.trim()
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_TEXT)
+        .collect()
 }
 
 /// `key: value`, both trimmed; the key must not be empty.

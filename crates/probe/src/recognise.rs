@@ -143,7 +143,10 @@ pub fn recognise_bytes(file: &str, bytes: &[u8]) -> Observation {
         return recognise(file, &units(true));
     }
     let sample = bytes.get(..4096).unwrap_or(bytes);
-    let zeros = sample.iter().filter(|b| **b == 0).count();
+    // A sample of 4 KiB: no crate is worth counting it faster.
+    let zeros = sample
+        .iter()
+        .fold(0_usize, |n, b| n.saturating_add(usize::from(*b == 0)));
     if zeros.saturating_mul(20) > sample.len() && zeros > 0 {
         let mut out = Observation::default();
         out.unrecognised.push(Unrecognised {

@@ -124,20 +124,14 @@ fn bare(text: &str) -> String {
     let text = text.split('(').next().unwrap_or(text);
     let text: String = text
         .chars()
-        .filter(|c| c.is_ascii_alphanumeric())
+        .filter(char::is_ascii_alphanumeric)
         .collect::<String>()
         .to_ascii_lowercase();
-    text.strip_prefix("port").map_or_else(
-        || text.clone(),
-        |rest| {
-            // `PortConfigurationTraining` keeps its name.
-            if rest.starts_with("configuration") {
-                text.clone()
-            } else {
-                rest.to_owned()
-            }
-        },
-    )
+    match text.strip_prefix("port") {
+        // `PortConfigurationTraining` keeps its name.
+        Some(rest) if !rest.starts_with("configuration") => rest.to_owned(),
+        _ => text,
+    }
 }
 
 /// Logical state of a port.

@@ -140,6 +140,11 @@ fn no_mixture_breaks_a_parser() {
     }
 }
 
+/// Every line, changed.
+fn each(text: &str, change: impl Fn(&str) -> String) -> String {
+    text.lines().map(change).collect::<Vec<_>>().concat()
+}
+
 /// What is kept without places, which differ.
 fn facts(seen: &Observation) -> serde_json::Value {
     fn strip(value: &mut serde_json::Value) {
@@ -170,8 +175,7 @@ fn facts(seen: &Observation) -> serde_json::Value {
 fn pasting_changes_no_fact() {
     for (name, text) in FIXTURES {
         let plain = facts(&seen(name));
-        let lines = || text.lines();
-        let crlf = lines().map(|l| format!("{l}\r\n")).collect::<String>();
+        let crlf = each(text, |l| format!("{l}\r\n"));
         assert_eq!(
             facts(&probe::recognise(name, &crlf)),
             plain,
@@ -183,23 +187,19 @@ fn pasting_changes_no_fact() {
             plain,
             "{name}: fences"
         );
-        let stamped = lines()
-            .map(|l| format!("2026-01-02T03:04:05.678901234Z {l}\n"))
-            .collect::<String>();
+        let stamped = each(text, |l| format!("2026-01-02T03:04:05.678901234Z {l}\n"));
         assert_eq!(
             facts(&probe::recognise(name, &stamped)),
             plain,
             "{name}: times"
         );
-        let quoted = lines().map(|l| format!("> {l}\n")).collect::<String>();
+        let quoted = each(text, |l| format!("> {l}\n"));
         assert_eq!(
             facts(&probe::recognise(name, &quoted)),
             plain,
             "{name}: quotes"
         );
-        let coloured = lines()
-            .map(|l| format!("\u{1b}[0m{l}\u{1b}[0m\n"))
-            .collect::<String>();
+        let coloured = each(text, |l| format!("\u{1b}[0m{l}\u{1b}[0m\n"));
         assert_eq!(
             facts(&probe::recognise(name, &coloured)),
             plain,
@@ -220,10 +220,9 @@ fn pasting_changes_no_fact() {
 #[test]
 fn lines_of_two_pods_are_told_apart() {
     let (_, text) = FIXTURES.iter().find(|(n, _)| *n == "topo.txt").unwrap();
-    let mixed = text
-        .lines()
-        .map(|l| format!("[pod/a-0/main] {l}\n[pod/b-0/main] {l}\n"))
-        .collect::<String>();
+    let mixed = each(text, |l| {
+        format!("[pod/a-0/main] {l}\n[pod/b-0/main] {l}\n")
+    });
     let seen = probe::recognise("mixed", &mixed);
     assert_eq!(seen.topology.matrices.len(), 2);
     assert!(seen.topology.matrices.iter().all(|m| !m.cut));

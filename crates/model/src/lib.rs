@@ -8,6 +8,7 @@ pub mod coverage;
 pub mod deployment;
 pub mod exit;
 pub mod input;
+pub mod observation;
 pub mod place;
 pub mod report_v1;
 pub mod result;
@@ -21,6 +22,7 @@ pub use deployment::{
 };
 pub use exit::{Exit, FailOn};
 pub use input::{Input, InputProblem, Outcome};
+pub use observation::{Fact, Merge, Observation};
 pub use place::Place;
 pub use result::{CheckResult, Grade, Reason, Source, Status, Subject};
 pub use setting::{Form, NOT_JSON, Setting, Value};

@@ -1,6 +1,7 @@
 //! What a check is.
 
 use crate::finding::Findings;
+use crate::node_view::NodeView;
 use crate::view::View;
 
 /// One property that is judged. Its documentation is the doc text of its own file.
@@ -15,8 +16,17 @@ pub struct Check {
     pub causes: &'static [Cause],
     /// Things worth knowing that it tells as notes; they change no verdict.
     pub notes: &'static [Cause],
-    /// Judges one deployment.
-    pub(crate) run: fn(&View<'_>, &mut Findings),
+    /// What it looks at, and how.
+    pub(crate) run: Run,
+}
+
+/// What a check looks at.
+#[derive(Clone, Copy)]
+pub(crate) enum Run {
+    /// One deployment of a recipe.
+    Recipe(fn(&View<'_>, &mut Findings)),
+    /// What was observed in one place: a host, a container, or saved outputs.
+    Place(fn(&NodeView<'_>, &mut Findings)),
 }
 
 /// One failure mode.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use model::observation::{Fact, Missing, Origin};
 use model::{CheckResult, Grade, Place, Reason, Role, Source, Status, Subject, Worker};
 
 use crate::check::Cause;
@@ -21,6 +22,11 @@ impl Findings {
         }
     }
 
+    /// Of a run that is about no deployment.
+    pub(crate) fn of_place() -> Self {
+        Self::default()
+    }
+
     pub(crate) fn into_results(self) -> Vec<CheckResult> {
         self.results
     }
@@ -37,6 +43,20 @@ impl Findings {
         result.0.sources.shrink_to_fit();
         result.0.subject.workers.shrink_to_fit();
         self.results.push(result.0);
+    }
+}
+
+/// Places of one fact that a result names: the tool that said it first, and a second one that agrees.
+const ORIGINS: usize = 2;
+
+/// A line of an output. Its text is left out: a log line can hold anything.
+fn origin_place(origin: &Origin) -> Place {
+    Place {
+        file: origin.from.file.as_str().into(),
+        line: origin.line.unwrap_or(0),
+        column: 0,
+        text: "".into(),
+        mark: (0, 0),
     }
 }
 
@@ -94,6 +114,17 @@ impl Finding {
     ) -> Self {
         let mut finding = Self::new(name, Status::Skipped, detail.into());
         finding.0.reason = Some(reason);
+        finding
+    }
+
+    /// Not judged because a fact is missing, for the reason that the fact gives.
+    pub(crate) fn lacking(
+        name: impl Into<Cow<'static, str>>,
+        missing: &Missing,
+        what: &str,
+    ) -> Self {
+        let mut finding = Self::skipped(name, missing.reason, format!("{what}: {}", missing.why));
+        finding.0.grade = Grade::Assumed;
         finding
     }
 
@@ -168,6 +199,35 @@ impl Finding {
     /// The line that the finding is about.
     pub(crate) fn at(mut self, place: &Place, label: impl Into<String>) -> Self {
         self.0.sources.push(Source::primary(place, label));
+        self
+    }
+
+    /// About a device, a port or an interface.
+    pub(crate) fn device(mut self, name: impl Into<String>) -> Self {
+        self.0.subject.device = Some(name.into());
+        self
+    }
+
+    /// Without it no verdict can be given.
+    pub(crate) fn required(mut self) -> Self {
+        self.0.required = true;
+        self
+    }
+
+    /// Read on a machine, or in its output: the first places where the fact stands.
+    pub(crate) fn seen<T>(self, fact: &Fact<T>, label: &str) -> Self {
+        self.read_at(fact.sources(), label)
+    }
+
+    /// Read on a machine, or in its output.
+    pub(crate) fn read_at(mut self, origins: &[Origin], label: &str) -> Self {
+        self.0.grade = Grade::Observed;
+        for origin in origins.iter().take(ORIGINS) {
+            let place = origin_place(origin);
+            if !self.0.sources.iter().any(|s| s.place == place) {
+                self.0.sources.push(Source::primary(&place, label));
+            }
+        }
         self
     }
 

@@ -6,6 +6,7 @@ use model::{
     Report, Role, Status,
 };
 
+use crate::check::Run;
 use crate::finding::Findings;
 use crate::inputs;
 use crate::policy::{Policy, Unchanged};
@@ -179,7 +180,9 @@ fn judge(deployment: &Deployment) -> Vec<CheckResult> {
     let view = View::of(deployment);
     let mut findings = Findings::of(&deployment.name);
     for check in CHECKS {
-        (check.run)(&view, &mut findings);
+        if let Run::Recipe(run) = check.run {
+            run(&view, &mut findings);
+        }
     }
     findings.into_results()
 }

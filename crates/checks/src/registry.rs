@@ -1,7 +1,7 @@
 //! All checks, in the order in which they are told. Everything that lists checks goes through this table.
 
 use crate::check::{Cause, Check};
-use crate::env;
+use crate::{env, node};
 
 /// Every check.
 pub const CHECKS: &[Check] = &[
@@ -25,6 +25,7 @@ pub const CHECKS: &[Check] = &[
     env::missing_settings::CHECK,
     // Last: it tells what no other check has told.
     env::settings_in_force::CHECK,
+    node::rdma_devices::CHECK,
 ];
 
 /// A check by its name.

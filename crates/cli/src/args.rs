@@ -32,8 +32,8 @@ Exit codes, the same for every output format:
 pub enum Command {
     /// Judge recipes: Kubernetes manifests, before anything is deployed
     Env(EnvArgs),
-    /// RDMA, GPUDirect, NVLink and limits of this host or of a worker (not in this version)
-    Node(LiveArgs),
+    /// RDMA, GPUDirect, NVLink and limits: of this host or container, or of saved outputs
+    Node(NodeArgs),
     /// NIXL and UCX in a worker, and a measured transfer (not in this version)
     Nixl(LiveArgs),
     /// What a check or a cause means, when it is no problem, and how to fix it
@@ -178,6 +178,55 @@ broken, 4 no manifest. With --diff: 1 something would change, 0 nothing. Reads f
 A kustomization is judged as what kubectl kustomize or kustomize build prints, a Helm chart as what \
 helm template prints, where the program is there and has nothing to fetch. Otherwise their parts \
 are judged as they are, and a result says so. Nothing else is run, and nothing is fetched.";
+
+/// Arguments of `node`.
+#[derive(Debug, Args)]
+#[command(after_help = NODE_HELP)]
+pub struct NodeArgs {
+    /// Judge saved or pasted outputs of tools and logs instead, as one picture; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub from: Vec<PathBuf>,
+    /// What runs there, where nothing else tells: the lack of a fabric is then a failure
+    #[arg(long, value_enum, value_name = "ROLE")]
+    pub role: Option<RoleArg>,
+    /// Namespace of the pod (not in this version)
+    #[arg(short, long)]
+    pub namespace: Option<String>,
+    /// Pod to look into; this host without it (not in this version)
+    #[arg(long, conflicts_with = "from")]
+    pub pod: Option<String>,
+    /// Container of the pod (not in this version)
+    #[arg(short, long, requires = "pod")]
+    pub container: Option<String>,
+    /// How results are printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// A role that can be given by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RoleArg {
+    /// Computes the KV cache.
+    Prefill,
+    /// Fetches the KV cache.
+    Decode,
+    /// Does both; nothing is transferred.
+    Aggregated,
+}
+
+const NODE_HELP: &str = "\
+Examples:
+  check-interconnect node
+  check-interconnect node --role decode -o json
+  check-interconnect node --from ibstat.txt topo.txt worker.log
+  nvidia-smi topo -m | check-interconnect node --from -
+
+Knows ibstat, ibstatus, ibv_devinfo, ibv_devices, ibdev2netdev, rdma link, show_gids, lsmod, nvidia-smi \
+(topo, nvlink, -q), dcgmi nvlink, gpud, ucx_info, fi_info, lspci, listings of /dev/infiniband, dumps of sysfs, \
+ulimit, and log lines of UCX, NIXL, NCCL, Gloo, libfabric and the kernel. Several files are one picture.
+
+Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 too little could be read for a \
+verdict.";
 
 /// Arguments of commands that look at something live.
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ mod explain;
 mod fix;
 mod interrupt;
 mod live;
+mod node;
 mod output;
 mod render;
 mod sources;
@@ -70,7 +71,7 @@ fn refuse(error: &clap::Error) {
 fn run(cli: Cli) -> Result<ExitCode, String> {
     match cli.command {
         Command::Env(args) => env(&args),
-        Command::Node(args) => finish(&live::not_built("node"), &args.output),
+        Command::Node(args) => node::run(&args),
         Command::Nixl(args) => finish(&live::not_built("nixl"), &args.output),
         Command::Explain(args) => explain::text(args.name.as_deref()).and_then(|t| print(&t)),
         Command::Vars(args) => vars::text(&args).and_then(|t| print(&t)),

@@ -51,7 +51,10 @@ pub(crate) fn write(screen: &mut Screen<'_>, status: Status, sources: &[Source])
         screen.paint(GUTTER, if index == 0 { "--> " } else { "::: " });
         let mut position = screen.name(file).into_owned();
         if let Some(source) = anchor.filter(|s| s.place.line > 0) {
-            let _ = write!(position, ":{}:{}", source.place.line, source.place.column);
+            let _ = write!(position, ":{}", source.place.line);
+            if source.place.column > 0 {
+                let _ = write!(position, ":{}", source.place.column);
+            }
         }
         screen.push(&position);
         screen.end();

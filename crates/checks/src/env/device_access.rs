@@ -5,7 +5,7 @@
 //! `/dev/infiniband` host path beside EFA shows the provider devices that it may not open. GKE's A3 machines with
 //! GPUDirect-TCPX have no RDMA device at all.
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::fabric;
 use crate::finding::{Finding, Findings};
 use crate::view::{View, WorkerView};
@@ -19,7 +19,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("device_access.rs"),
     causes: &[CLAIM_MISSING, HOST_PATH_BREAKS_EFA, TCPX],
     notes: &[],
-    run,
+    run: Run::Recipe(run),
 };
 
 const CLAIM_MISSING: Cause = Cause {

@@ -8,7 +8,7 @@
 
 use model::Setting;
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::kv_path::{Backend, Connector};
 use crate::view::{View, WorkerView};
@@ -22,7 +22,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("efa.rs"),
     causes: &[BACKEND, IMAGE, GPUDIRECT_OFF, PROVIDER],
     notes: &[SAME_NODE],
-    run,
+    run: Run::Recipe(run),
 };
 
 const BACKEND: Cause = Cause {

@@ -7,7 +7,7 @@
 use model::{Accelerator, Engine, Setting, Worker};
 use settings::nccl_int::NcclInt;
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::image::{self, Version};
 use crate::kv_path::{Backend, Connector};
@@ -25,7 +25,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("engine_transfer.rs"),
     causes: &[IB_DEVICE_IGNORED, MOONCAKE_TCP, BUFFER_CPU, NCCL_TCP],
     notes: &[TRTLLM_STAGES, MOONCAKE_FILE],
-    run,
+    run: Run::Recipe(run),
 };
 
 const IB_DEVICE_IGNORED: Cause = Cause {

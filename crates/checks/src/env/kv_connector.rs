@@ -9,7 +9,7 @@
 
 use model::{Engine, Grade, GroupPart, Reason, Role};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::kv_path::{self, Connector};
 use crate::view::{View, WorkerView};
@@ -29,7 +29,7 @@ pub(crate) const CHECK: Check = Check {
         TRTLLM_MPI,
     ],
     notes: &[TRTLLM_DEFAULT],
-    run,
+    run: Run::Recipe(run),
 };
 
 const PREFILL_NO_CONNECTOR: Cause = Cause {

@@ -9,7 +9,7 @@
 
 use model::{Accelerator, Grade, Reason, Role};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::fabric::Rdma;
 use crate::finding::{Finding, Findings};
 use crate::kv_path::{Backend, Connector};
@@ -31,7 +31,7 @@ pub(crate) const CHECK: Check = Check {
         LIBFABRIC_ON_IB,
     ],
     notes: &[GKE_ANNOTATION, NVLINK_BETWEEN_PODS, ROCE_ROUTES],
-    run,
+    run: Run::Recipe(run),
 };
 
 const RESOURCE_MISSING: Cause = Cause {

@@ -5,7 +5,7 @@
 //! shows only the capability. Capabilities in `add` reach a process that does not run as root only where the
 //! image's binary carries them.
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::fabric::Rdma;
 use crate::finding::{Finding, Findings};
 use crate::image::{self, Version};
@@ -20,7 +20,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("locked_memory.rs"),
     causes: &[IPC_LOCK_MISSING],
     notes: &[NON_ROOT_IMAGE],
-    run,
+    run: Run::Recipe(run),
 };
 
 const IPC_LOCK_MISSING: Cause = Cause {

@@ -6,7 +6,7 @@
 
 use model::{Grade, Role, Worker};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::view::View;
 
@@ -22,7 +22,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("missing_settings.rs"),
     causes: &[NOTHING_SET],
     notes: &[],
-    run,
+    run: Run::Recipe(run),
 };
 
 const NOTHING_SET: Cause = Cause {

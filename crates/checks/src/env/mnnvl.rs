@@ -8,7 +8,7 @@
 
 use model::{Engine, Role};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::fabric::Fabric;
 use crate::finding::{Finding, Findings};
 use crate::kv_path::Backend;
@@ -28,7 +28,7 @@ pub(crate) const CHECK: Check = Check {
         NVLINK_DENIED,
     ],
     notes: &[NODE_COUNT],
-    run,
+    run: Run::Recipe(run),
 };
 
 const NO_FABRIC_ALLOCATOR: Cause = Cause {

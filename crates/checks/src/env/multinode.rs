@@ -7,7 +7,7 @@
 
 use model::{Engine, Form, GroupPart, Worker};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::fabric::{self, Fabric};
 use crate::finding::{Finding, Findings};
 use crate::kv_path::{self, Connector};
@@ -30,7 +30,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("multinode.rs"),
     causes: &[PARTIAL, RANKS],
     notes: &[],
-    run,
+    run: Run::Recipe(run),
 };
 
 const PARTIAL: Cause = Cause {

@@ -7,7 +7,7 @@
 
 use model::Resource;
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::view::{View, WorkerView};
 
@@ -20,7 +20,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("pod_network.rs"),
     causes: &[HOST_NETWORK_DNS, MULTUS, MESH, HEADLESS],
     notes: &[],
-    run,
+    run: Run::Recipe(run),
 };
 
 const HOST_NETWORK_DNS: Cause = Cause {

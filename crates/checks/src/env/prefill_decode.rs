@@ -6,7 +6,7 @@
 
 use model::{Engine, Role, Setting};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::image;
 use crate::kv_path::{Backend, Connector};
@@ -29,7 +29,7 @@ pub(crate) const CHECK: Check = Check {
         VERSION_SKEW,
     ],
     notes: &[TP_DIFFERS, GID_DIFFERS],
-    run,
+    run: Run::Recipe(run),
 };
 
 const CONNECTOR_DIFFERS: Cause = Cause {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use model::Role;
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::view::{View, WorkerView};
 
@@ -21,7 +21,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("roles.rs"),
     causes: &[ROLE_MISSING],
     notes: &[],
-    run,
+    run: Run::Recipe(run),
 };
 
 const ROLE_MISSING: Cause = Cause {

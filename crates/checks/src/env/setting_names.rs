@@ -9,7 +9,7 @@
 use model::{Engine, Role};
 use settings::distance::{edit_distance, nearest};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::fabric;
 use crate::finding::{Finding, Findings};
 use crate::kv_path::Backend;
@@ -24,7 +24,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("setting_names.rs"),
     causes: &[TYPO, RESOURCE_TYPO, PATH_TYPO],
     notes: &[],
-    run,
+    run: Run::Recipe(run),
 };
 
 const TYPO: Cause = Cause {

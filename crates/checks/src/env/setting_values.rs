@@ -7,7 +7,7 @@
 
 use settings::effect::{self, ProblemKind};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::view::{View, WorkerView};
 
@@ -31,7 +31,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("setting_values.rs"),
     causes: &[INVALID, GPUDIRECT_OFF, RNDV_ON_EFA, SLOW],
     notes: &[],
-    run,
+    run: Run::Recipe(run),
 };
 
 const INVALID: Cause = Cause {

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use model::{Role, Setting, Value, Worker};
 use settings::effect;
 
-use crate::check::Check;
+use crate::check::{Check, Run};
 use crate::env::setting_notes;
 use crate::finding::{Finding, Findings};
 use crate::view::View;
@@ -21,7 +21,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("settings_in_force.rs"),
     causes: &[],
     notes: setting_notes::ALL,
-    run,
+    run: Run::Recipe(run),
 };
 
 /// Flags that only help to read other things.

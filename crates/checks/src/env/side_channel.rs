@@ -6,7 +6,7 @@
 
 use model::{Engine, Role, Setting, Value};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::kv_path::Connector;
 use crate::view::{View, WorkerView};
@@ -25,7 +25,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("side_channel.rs"),
     causes: &[ANY_ADDRESS, LOOPBACK, WRONG_ADDRESS, PORT_CLASH],
     notes: &[],
-    run,
+    run: Run::Recipe(run),
 };
 
 const ANY_ADDRESS: Cause = Cause {

@@ -8,7 +8,7 @@
 
 use model::{CommandFault, NOT_JSON, Role, Value};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::view::View;
 
@@ -21,7 +21,7 @@ pub(crate) const CHECK: Check = Check {
     source: include_str!("start_command.rs"),
     causes: &[SWALLOWED, LOST_ARGUMENTS, CONNECTOR_NOT_JSON],
     notes: &[],
-    run,
+    run: Run::Recipe(run),
 };
 
 const SWALLOWED: Cause = Cause {

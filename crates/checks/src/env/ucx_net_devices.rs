@@ -10,7 +10,7 @@
 use model::{Setting, Value};
 use settings::ucx_net_devices::{self, ItemKind};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::kv_path::Backend;
 use crate::view::{View, WorkerView};
@@ -38,7 +38,7 @@ pub(crate) const CHECK: Check = Check {
         LOOPBACK,
     ],
     notes: &[],
-    run,
+    run: Run::Recipe(run),
 };
 
 const SINGLE_NIC: Cause = Cause {

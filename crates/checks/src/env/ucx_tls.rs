@@ -15,7 +15,7 @@
 use model::{Accelerator, Place, Setting, Value};
 use settings::ucx_tls::{self, Init, ItemFault, TlsEffect};
 
-use crate::check::{Cause, Check};
+use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::view::{View, WorkerView};
 
@@ -44,7 +44,7 @@ pub(crate) const CHECK: Check = Check {
         UD_ONLY,
     ],
     notes: &[COPIED_FROM_JOB],
-    run,
+    run: Run::Recipe(run),
 };
 
 const TCP_ONLY: Cause = Cause {

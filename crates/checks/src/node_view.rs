@@ -1,0 +1,62 @@
+//! What was observed in one place, with what is expected of it.
+
+use model::Role;
+use model::observation::Observation;
+
+/// What `node` judges.
+#[derive(Debug, Clone, Default)]
+pub struct NodeFacts {
+    /// Everything that was read.
+    pub observation: Observation,
+    /// What the place is for, where somebody says so.
+    pub role: Option<Role>,
+    /// Saved outputs, as against what was read here and now.
+    pub saved: bool,
+}
+
+/// The same with what follows from it, worked out once for all checks.
+pub(crate) struct NodeView<'f> {
+    pub(crate) facts: &'f NodeFacts,
+    pub(crate) seen: &'f Observation,
+}
+
+impl<'f> NodeView<'f> {
+    pub(crate) fn of(facts: &'f NodeFacts) -> Self {
+        Self {
+            facts,
+            seen: &facts.observation,
+        }
+    }
+
+    /// The place is known to send or receive KV cache: somebody says so, or an engine runs there with a role.
+    /// Only then is the lack of a fabric a failure and not a fact about some machine.
+    pub(crate) fn is_kv_worker(&self) -> bool {
+        self.facts.role.is_some_and(Role::moves_kv) || self.runs_kv_engine()
+    }
+
+    /// An engine process is there that a connector or a disaggregation mode was given to.
+    fn runs_kv_engine(&self) -> bool {
+        self.seen.process.processes.values().any(|process| {
+            process.flags.keys().any(|flag| {
+                matches!(
+                    flag.as_str(),
+                    "--kv-transfer-config"
+                        | "--disaggregation-mode"
+                        | "--is-prefill-worker"
+                        | "--is-decode-worker"
+                )
+            })
+        })
+    }
+
+    /// A setting in force: of the engine process, else one that a log prints.
+    pub(crate) fn setting(&self, name: &str) -> Option<&model::observation::Fact<String>> {
+        self.seen
+            .process
+            .processes
+            .values()
+            .find_map(|process| process.environment.get(name))
+            .or_else(|| self.seen.process.environment.get(name))
+            .filter(|fact| fact.is_seen())
+    }
+}

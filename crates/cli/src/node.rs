@@ -1,0 +1,100 @@
+//! `node`: what a host, a container or saved outputs show.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use checks::NodeFacts;
+use model::Role;
+use model::observation::{Merge as _, NotRead, Observation, Unrecognised};
+
+use crate::args::{NodeArgs, RoleArg};
+use crate::output::Outputs;
+use crate::{live, sources};
+
+/// The part of a file that is read. An engine's log begins with what matters here.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, String> {
+    // Wrong output arguments are told before anything is read.
+    Outputs::from_args(&args.output)?;
+    if args.from.is_empty() {
+        return crate::finish(&live::not_built("node"), &args.output);
+    }
+    let mut observation = Observation::default();
+    let mut missing = Vec::new();
+    for path in &args.from {
+        match saved(path) {
+            Ok(part) => observation.merge(part),
+            Err(Absent::Missing) => missing.push(path.clone()),
+            Err(Absent::Unreadable(why)) => {
+                return Err(format!("{}: {why}", path.display()));
+            }
+        }
+    }
+    let facts = NodeFacts {
+        observation,
+        role: args.role.map(role),
+        saved: true,
+    };
+    let scope = args.from.iter().map(|p| p.to_string_lossy().into_owned());
+    let mut report = checks::judge_node("node", &facts, scope.collect());
+    if !missing.is_empty() {
+        // The others are judged all the same.
+        report.missing_path = true;
+        crate::complain(&no_such_file(&missing));
+    }
+    crate::finish(&report, &args.output)
+}
+
+fn role(role: RoleArg) -> Role {
+    match role {
+        RoleArg::Prefill => Role::Prefill,
+        RoleArg::Decode => Role::Decode,
+        RoleArg::Aggregated => Role::Aggregated,
+    }
+}
+
+/// Why a path gave nothing at all.
+enum Absent {
+    Missing,
+    Unreadable(String),
+}
+
+/// Reads one saved output.
+fn saved(path: &Path) -> Result<Observation, Absent> {
+    let name = path.to_string_lossy();
+    let unreadable = |e: &io::Error| Absent::Unreadable(sources::reason(e));
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        io::stdin()
+            .lock()
+            .take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| unreadable(&e))?;
+    } else {
+        let file = match File::open(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(Absent::Missing),
+            other => other.map_err(|e| unreadable(&e))?,
+        };
+        file.take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| unreadable(&e))?;
+    }
+    let cut = bytes.len() as u64 > MAX_BYTES;
+    let mut observation = probe::recognise_bytes(&name, &bytes);
+    if cut {
+        observation.unrecognised.push(Unrecognised {
+            file: name.into_owned(),
+            why: NotRead::TooLarge,
+            first_line: String::new(),
+        });
+    }
+    Ok(observation)
+}
+
+fn no_such_file(missing: &[PathBuf]) -> String {
+    let names: Vec<String> = missing.iter().map(|p| p.display().to_string()).collect();
+    format!("no such file: {}; the others were judged", names.join(", "))
+}

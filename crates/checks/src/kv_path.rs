@@ -9,6 +9,7 @@
 //! docs/.../efa-on-aws.mdx, docs/.../kv-cache-transfer.md)
 
 use model::{Engine, Hidden, Place, Role, Value, Worker};
+use settings::connectors::{self, Carries};
 
 /// What moves KV cache between workers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,9 +127,9 @@ fn vllm(worker: &Worker) -> KvPath {
         let Some(name) = setting.value.literal() else {
             continue;
         };
-        let connector = match name {
-            "NixlConnector" | "NixlPushConnector" | "RixlConnector" => Connector::Nixl,
-            "MooncakeConnector" => {
+        let connector = match connectors::lookup(name).map(|c| c.carries) {
+            Some(Carries::Nixl) => Connector::Nixl,
+            Some(Carries::Mooncake) => {
                 return KvPath {
                     connector: Connector::Mooncake,
                     backend: Some(Backend::Mooncake),

@@ -586,27 +586,8 @@ fn strong_role(settings: &[Setting]) -> Option<(model::Role, Place)> {
 /// Whether a connector that carries KV cache between workers is configured.
 fn moves_kv(settings: &[Setting]) -> bool {
     settings.iter().any(|s| match s.name.as_str() {
-        "kv_connector" => s.value.literal().is_some_and(is_pd_connector),
+        "kv_connector" => s.value.literal().is_some_and(settings::connectors::moves_kv),
         "--disaggregation-transfer-backend" | "cache_transceiver_config.backend" => true,
         _ => false,
     })
-}
-
-/// Connectors of vLLM that move KV cache from prefill to decode. Offloading ones only move it to memory or disk.
-pub(crate) fn is_pd_connector(name: &str) -> bool {
-    matches!(
-        name,
-        "NixlConnector"
-            | "NixlPushConnector"
-            | "MooncakeConnector"
-            | "P2pNcclConnector"
-            | "MoRIIOConnector"
-            | "PyNcclConnector"
-            | "NeuronConnector"
-            | "AscendConnector"
-            | "TPUConnector"
-            | "TPUConnectorHMA"
-            | "LLMDataDistCMgrConnector"
-            | "RixlConnector"
-    )
 }

@@ -7,7 +7,8 @@
 //! exact name.
 
 use model::{Engine, Role};
-use settings::distance::{edit_distance, nearest};
+use settings::connectors;
+use settings::distance::edit_distance;
 
 use crate::check::{Cause, Check};
 use crate::fabric;
@@ -54,33 +55,6 @@ const PATH_TYPO: Cause = Cause {
     source: "vLLM kv_connector/factory.py (Unsupported connector type); SGLang server_args.py (choices of --disaggregation-transfer-backend); NIXL plugin names",
 };
 
-/// Connectors that vLLM registers, of upstream and of its platform plugins (kv_connector/factory.py).
-const CONNECTORS: [&str; 23] = [
-    "NixlConnector",
-    "NixlPushConnector",
-    "RixlConnector",
-    "MooncakeConnector",
-    "MooncakeConnectorV1",
-    "MooncakeStoreConnector",
-    "MooncakeLayerwiseConnector",
-    "P2pNcclConnector",
-    "PyNcclConnector",
-    "MoRIIOConnector",
-    "MultiConnector",
-    "LMCacheConnector",
-    "LMCacheConnectorV1",
-    "LMCacheMPConnector",
-    "OffloadingConnector",
-    "SharedStorageConnector",
-    "ExampleConnector",
-    "DecodeBenchConnector",
-    "NeuronConnector",
-    "AscendConnector",
-    "TPUConnector",
-    "TPUConnectorHMA",
-    "LLMDataDistCMgrConnector",
-];
-
 /// Values of SGLang's --disaggregation-transfer-backend (server_args.py).
 const SGLANG_BACKENDS: [&str; 7] = ["mooncake", "nixl", "ascend", "fake", "mori", "rixl", "base"];
 
@@ -95,17 +69,19 @@ fn path_names(view: &View<'_>, findings: &mut Findings) {
             continue;
         }
         for setting in &worker.settings {
-            let known: &[&str] = match setting.name.as_str() {
-                "kv_connector" => &CONNECTORS,
-                "--disaggregation-transfer-backend" => &SGLANG_BACKENDS,
-                "kv_connector_extra_config.backends" => &NIXL_BACKENDS,
-                _ => continue,
-            };
             let names = setting.value.literal().unwrap_or_default();
             for name in names.split(',').map(str::trim) {
-                let Some(right) = meant(name, known) else {
-                    continue;
+                let right = match setting.name.as_str() {
+                    "kv_connector" => connectors::did_you_mean(name),
+                    "--disaggregation-transfer-backend" => {
+                        connectors::slip_of(name, SGLANG_BACKENDS.into_iter())
+                    }
+                    "kv_connector_extra_config.backends" => {
+                        connectors::slip_of(name, NIXL_BACKENDS.into_iter())
+                    }
+                    _ => continue,
                 };
+                let Some(right) = right else { continue };
                 findings.push(
                     Finding::fail(
                         NAME,
@@ -122,22 +98,6 @@ fn path_names(view: &View<'_>, findings: &mut Findings) {
             }
         }
     }
-}
-
-/// The one of `known` that `name` is a slip of.
-fn meant<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    // A later version of a known one is no slip: LMCacheConnectorV1 and V2.
-    let stem = |n: &str| n.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    if known.contains(&name)
-        || known
-            .iter()
-            .any(|k| k.get(..stem(k)) == name.get(..stem(name)))
-    {
-        return None;
-    }
-    // In a short name two slips make another name.
-    let limit = if name.len() < 8 { 1 } else { 2 };
-    nearest(name, known.iter().copied(), limit)
 }
 
 fn run(view: &View<'_>, findings: &mut Findings) {

@@ -1,7 +1,7 @@
 //! How a worker moves KV cache: the connector and the library under it, from engine flags and configuration.
 //!
 //! Facts: vLLM picks its NIXL backend from `kv_connector_extra_config.backends`, default UCX. SGLang's
-//! `--disaggregation-transfer-backend` defaults to mooncake; its NIXL backend is
+//! `--disaggregation-transfer-backend` defaults to mooncake and counts only with a `--disaggregation-mode`; its NIXL backend is
 //! `SGLANG_DISAGGREGATION_NIXL_BACKEND`, default UCX. TensorRT-LLM moves nothing unless
 //! `cache_transceiver_config.backend` is set; DEFAULT means NIXL unless a `TRTLLM_USE_*_KVCACHE` says
 //! otherwise, and its NIXL backend is `TRTLLM_NIXL_KVCACHE_BACKEND`, default UCX. Dynamo images before 1.0
@@ -76,6 +76,18 @@ impl KvPath {
                 None | Some(Backend::Ucx)
             ) | (Connector::Other(_), Some(Backend::Ucx))
         )
+    }
+
+    /// Whether KV cache goes from prefill to decode this way, for all that is known.
+    pub(crate) fn moves_kv(&self, engine: Engine) -> bool {
+        match &self.connector {
+            Connector::Nixl | Connector::Mooncake => true,
+            Connector::Other(name) => match engine {
+                Engine::Sglang | Engine::Trtllm => true,
+                _ => connectors::moves_kv(name),
+            },
+            Connector::Nothing | Connector::Unknown(_) => false,
+        }
     }
 
     pub(crate) fn uses_libfabric(&self) -> bool {
@@ -215,7 +227,23 @@ fn is_dynamo_before_1_0(worker: &Worker) -> bool {
     matches!((major, minor), (Some(0), Some(_)))
 }
 
+/// SGLang serves whole requests, and hands nothing over, unless it is told a mode.
+fn is_told_no_mode(worker: &Worker) -> bool {
+    !["--disaggregation-mode", "DYN_SGL_DISAGGREGATION_MODE"]
+        .iter()
+        .any(|name| worker.setting(name).is_some())
+        && hidden_flags(worker).is_none()
+}
+
 fn sglang(worker: &Worker) -> KvPath {
+    if is_told_no_mode(worker) {
+        return KvPath {
+            connector: Connector::Nothing,
+            backend: None,
+            backend_is_named: false,
+            place: None,
+        };
+    }
     let setting = worker.setting("--disaggregation-transfer-backend");
     let name = match setting.map(|s| &s.value) {
         Some(Value::Literal(name)) => name.clone(),

@@ -80,7 +80,18 @@ pub(crate) fn read(text: &Text<'_>, container: Node<'_>) -> Run {
             _ => {}
         }
     }
-    read_items(text, &items)
+    let mut run = read_items(text, &items);
+    let nothing_known = run.engine.is_none() && !run.frontend && !run.tool && run.runs.is_empty();
+    if nothing_known
+        && run.flags.is_empty()
+        && container.get("command").is_some_and(|c| !c.is_null())
+    {
+        run.hidden.push((
+            Hidden::Command,
+            "the start command starts no program that is known".into(),
+        ));
+    }
+    run
 }
 
 /// Reads the words of a command.
@@ -106,7 +117,7 @@ pub(crate) fn read_flags(text: &Text<'_>, node: Node<'_>, content: &str) -> Run 
                 part: Some(w.range),
             })
             .collect();
-        reader.flags(&words);
+        reader.flags(&words, false);
     }
     reader.run
 }
@@ -211,7 +222,7 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         self.command(&words, false, 0);
         if self.run.engine.is_none() && !self.run.frontend && !self.run.tool {
             // Flags for the image's own entry point.
-            self.flags(&words);
+            self.flags(&words, false);
         }
     }
 
@@ -323,6 +334,14 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 return;
             }
             "set" => {
+                // `set -- python3 …` sets what `exec "$@"` runs.
+                if let Some(at) = rest.iter().position(|w| w.text == "--") {
+                    let words = rest.get(at + 1..).unwrap_or_default();
+                    if starts_engine(words) {
+                        self.command(words, conditional, nesting);
+                    }
+                    return;
+                }
                 self.export_all |= rest.iter().skip(1).any(|w| {
                     w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains('a')
                         || w.text == "allexport"
@@ -398,7 +417,8 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                         return;
                     }
                     self.run.engine = Some(engine);
-                    self.flags(rest.get(index + 1..).unwrap_or_default());
+                    let positional = takes_model(&word.text);
+                    self.flags(rest.get(index + 1..).unwrap_or_default(), positional);
                     return;
                 }
                 Some(Program::Frontend) => {
@@ -460,7 +480,8 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         }
         if self.run.engine.is_none() {
             self.run.engine = Some(engine);
-            self.flags(words.get(index + 1..).unwrap_or_default());
+            let positional = words.get(index).is_some_and(|w| takes_model(&w.text));
+            self.flags(words.get(index + 1..).unwrap_or_default(), positional);
         }
         true
     }
@@ -571,12 +592,31 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         })
     }
 
-    /// Flags of an engine among the words behind it.
-    fn flags(&mut self, words: &[Word<'d>]) {
+    /// Flags of an engine among the words behind it. `positional`: the model may stand first, without a flag.
+    fn flags(&mut self, words: &[Word<'d>], positional: bool) {
         let mut index = 0;
+        // `vllm serve MODEL`, `trtllm-serve MODEL`; with flags in between nothing tells a value from the model.
+        let first = usize::from(words.first().is_some_and(|w| w.text == "serve"));
+        if let Some(word) = words.get(first).filter(|w| positional && !is_flag(&w.text)) {
+            self.run.flags.push(FlagDraft {
+                name: model::MODEL.to_owned(),
+                value: Some(word.text.clone()),
+                expands: word.expands,
+                place: word.place(self.text, &self.maps, true),
+                json: Vec::new(),
+                form: Form::Flag,
+            });
+            index = first + 1;
+        }
         while let Some(word) = words.get(index) {
             index += 1;
             let (name, inline) = if let Some((name, inline)) = engine::known_flag(&word.text) {
+                // Both are the model.
+                let name = if name == "--model-path" {
+                    model::MODEL
+                } else {
+                    name
+                };
                 (name.to_owned(), inline)
             } else if let Some(dotted) = word
                 .text
@@ -663,6 +703,22 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         }
         self.run
     }
+}
+
+/// Whether an engine is started somewhere among the words.
+fn starts_engine(words: &[Word<'_>]) -> bool {
+    words.iter().enumerate().any(|(index, word)| {
+        let next = words.get(index + 1).map(|w| w.text.as_str());
+        matches!(engine::program(&word.text, next), Some(Program::Engine(_)))
+    })
+}
+
+/// Whether an engine's program takes the model as its first word.
+fn takes_model(program: &str) -> bool {
+    matches!(
+        program.rsplit('/').next(),
+        Some("vllm" | "vllm_omni" | "sglang" | "trtllm-serve")
+    )
 }
 
 /// Whether a name is a shell script's.

@@ -152,6 +152,11 @@ pub(crate) fn flags(text: &Text<'_>, root: Node<'_>, form: Form, out: &mut Vec<F
         }
         if let Some((flag, _)) = engine::known_flag(&format!("--{name}")) {
             let json = flag == "--kv-transfer-config";
+            let flag = if flag == "--model-path" {
+                model::MODEL
+            } else {
+                flag
+            };
             if value.is_scalar() || json {
                 push(flag.to_owned(), value, json);
             }

@@ -4,7 +4,7 @@ use model::{Engine, Role};
 
 /// Flags whose values decide, or help to judge, how KV cache moves. Their values are never secret.
 /// Names with `-`; the engines take `_` as well.
-pub(crate) const FLAGS: [&str; 38] = [
+pub(crate) const FLAGS: [&str; 40] = [
     "--disaggregation-mode",
     "--disaggregation-strategy",
     "--is-prefill-worker",
@@ -43,6 +43,8 @@ pub(crate) const FLAGS: [&str; 38] = [
     "--server-role",
     "--enable-disagg",
     "--mem-pool",
+    model::MODEL,
+    "--model-path",
 ];
 
 /// The entry of [`FLAGS`] for a flag as written, and for `--x=y` the value.
@@ -188,6 +190,13 @@ pub(crate) fn role_of_mode(mode: &str) -> Option<Role> {
 pub(crate) fn role_of_name(name: &str) -> Option<Role> {
     let mut found = None;
     for word in name_words(name) {
+        // `decode-heavy-bench` is a load, not a role.
+        if matches!(
+            word.as_str(),
+            "heavy" | "bound" | "intensive" | "bench" | "benchmark" | "benchmarks" | "loadgen"
+        ) {
+            return None;
+        }
         let role = match word.as_str() {
             "prefill" | "prefiller" | "prefills" | "prefillworker" => Role::Prefill,
             "decode" | "decoder" | "decodes" | "dec" | "decodeworker" => Role::Decode,
@@ -233,6 +242,8 @@ mod tests {
         assert_eq!(role_of_name("my-decode-0"), Some(Role::Decode));
         assert_eq!(role_of_name("decimal"), None);
         assert_eq!(role_of_name("prefill-decode-router"), None);
+        assert_eq!(role_of_name("prefill-benchmark"), None);
+        assert_eq!(role_of_name("llama-decode-heavy"), None);
     }
 
     #[test]

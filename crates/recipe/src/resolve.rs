@@ -1,6 +1,6 @@
 //! From a draft to a worker: precedence of variables, references into ConfigMaps, engine configuration.
 
-use model::{Engine, Form, Hidden, Located, Place, Setting, Value, Worker};
+use model::{Engine, Form, Hidden, Located, Named, NamedBy, Place, Role, Setting, Value, Worker};
 
 use crate::connector;
 use crate::credentials;
@@ -23,16 +23,35 @@ pub(crate) struct Resolved {
     /// Apart, since whole lists of these are moved about.
     pub(crate) worker: Box<Worker>,
     /// What the engine itself was told.
-    pub(crate) strong: Option<(model::Role, Place)>,
+    pub(crate) strong: Option<(Role, Place)>,
     /// It runs an engine, or changes a container that may.
     pub(crate) is_worker: bool,
     /// A connector or backend that moves KV cache between workers is configured.
     pub(crate) moves_kv: bool,
     pub(crate) frontend: bool,
     pub(crate) object_index: u32,
-    pub(crate) declared: Option<(model::Role, Place)>,
-    pub(crate) hinted: Option<model::Role>,
+    pub(crate) declared: Option<(Role, Place)>,
+    pub(crate) hinted: Option<Role>,
     pub(crate) patch: bool,
+}
+
+/// The role by field, label or name.
+fn named(draft: &Draft) -> Option<Named> {
+    let by = |role: Role, by, place: &Place| {
+        role.moves_kv().then(|| Named {
+            role,
+            by,
+            place: place.clone(),
+        })
+    };
+    if let Some((role, place)) = &draft.declared {
+        return by(*role, NamedBy::Selector, place);
+    }
+    match (&draft.hint_label, draft.hinted) {
+        (Some((what, place)), Some(role)) => by(role, *what, place),
+        (None, Some(role)) => by(role, NamedBy::Name, &draft.place),
+        (_, None) => None,
+    }
 }
 
 /// Resolves one draft against the ConfigMaps of the same input.
@@ -69,7 +88,8 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     }
     let uses_cluster_names = cluster_names(&variables, &flags);
     let is_engine = engine.is_some();
-    let strong = strong_role(&settings);
+    let named = named(&draft);
+    let strong = strong_role(&settings, named.as_ref());
     let moves_kv = moves_kv(&settings);
     let job_without_role = draft.job && strong.is_none() && !moves_kv;
     let is_worker = !draft.run.frontend
@@ -80,8 +100,9 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         name: draft.name,
         container: draft.container,
         kind: draft.kind,
-        role: model::Role::Other,
+        role: Role::Other,
         role_place: None,
+        named,
         place: draft.place,
         engine: engine.unwrap_or(Engine::Unknown),
         image: draft.image,
@@ -552,7 +573,7 @@ fn referenced(text: &str) -> Option<&str> {
 }
 
 /// The role that the engine was told.
-fn strong_role(settings: &[Setting]) -> Option<(model::Role, Place)> {
+fn strong_role(settings: &[Setting], named: Option<&Named>) -> Option<(Role, Place)> {
     for name in [
         "--disaggregation-mode",
         "--server-role",
@@ -567,8 +588,8 @@ fn strong_role(settings: &[Setting]) -> Option<(model::Role, Place)> {
         }
     }
     for (name, role) in [
-        ("--is-prefill-worker", model::Role::Prefill),
-        ("--is-decode-worker", model::Role::Decode),
+        ("--is-prefill-worker", Role::Prefill),
+        ("--is-decode-worker", Role::Decode),
     ] {
         if let Some(setting) = settings.iter().find(|s| s.name == name) {
             return Some((role, setting.place.clone()));
@@ -576,18 +597,34 @@ fn strong_role(settings: &[Setting]) -> Option<(model::Role, Place)> {
     }
     // A P/D connector with one direction; `kv_both` says nothing. LMCache and others use the same words.
     let setting = settings.iter().find(|s| s.name == "kv_role")?;
-    match setting.value.literal()? {
-        "kv_producer" => Some((model::Role::Prefill, setting.place.clone())),
-        "kv_consumer" => Some((model::Role::Decode, setting.place.clone())),
-        _ => None,
+    let role = match setting.value.literal()? {
+        "kv_producer" => Role::Prefill,
+        "kv_consumer" => Role::Decode,
+        _ => return None,
+    };
+    // NIXL does not look at it, so that a name tells more.
+    let obeys = settings
+        .iter()
+        .filter(|s| s.name == "kv_connector")
+        .filter_map(|s| settings::connectors::lookup(s.value.literal()?))
+        .find(|c| settings::connectors::moves_kv(c.name))
+        .is_none_or(|c| c.obeys_role);
+    if !obeys && named.is_some_and(|n| n.role != role) {
+        return None;
     }
+    Some((role, setting.place.clone()))
 }
 
 /// Whether a connector that carries KV cache between workers is configured.
 fn moves_kv(settings: &[Setting]) -> bool {
     settings.iter().any(|s| match s.name.as_str() {
-        "kv_connector" => s.value.literal().is_some_and(settings::connectors::moves_kv),
+        "kv_connector" => s
+            .value
+            .literal()
+            .is_some_and(settings::connectors::moves_kv),
         "--disaggregation-transfer-backend" | "cache_transceiver_config.backend" => true,
+        // Its value cannot be read; it is there all the same.
+        "--kv-transfer-config" => true,
         _ => false,
     })
 }

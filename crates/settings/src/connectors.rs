@@ -108,7 +108,11 @@ mod tests {
     #[test]
     fn names_are_unique_and_no_slips_of_each_other() {
         for (index, one) in ALL.iter().enumerate() {
-            assert!(ALL.iter().skip(index + 1).all(|other| other.name != one.name));
+            assert!(
+                ALL.iter()
+                    .skip(index + 1)
+                    .all(|other| other.name != one.name)
+            );
             assert_eq!(did_you_mean(one.name), None, "{}", one.name);
         }
     }
@@ -116,7 +120,9 @@ mod tests {
     #[test]
     fn what_they_do() {
         assert!(moves_kv("NixlConnector") && moves_kv("P2pNcclConnector"));
-        assert!(!moves_kv("LMCacheConnectorV1") && !moves_kv("MultiConnector") && !moves_kv("Mine"));
+        assert!(
+            !moves_kv("LMCacheConnectorV1") && !moves_kv("MultiConnector") && !moves_kv("Mine")
+        );
         assert!(lookup("MooncakeConnector").is_some_and(|c| c.obeys_role));
         assert!(lookup("NixlConnector").is_some_and(|c| !c.obeys_role));
         assert_eq!(did_you_mean("NixlConector"), Some("NixlConnector"));

@@ -1,0 +1,273 @@
+//! Which objects are judged together, and what is said where the halves of a deployment do not fit.
+
+use std::fmt::Write as _;
+
+use checks::judge_env;
+use model::{Readiness, Report, Role, Status};
+
+const NIXL: &str = r#"{"kv_connector":"NixlConnector","kv_role":"kv_both"}"#;
+
+/// A Deployment of one engine container.
+#[derive(Clone)]
+struct Object {
+    name: &'static str,
+    kind: &'static str,
+    labels: &'static str,
+    command: String,
+}
+
+impl Object {
+    fn new(name: &'static str, command: impl Into<String>) -> Self {
+        Self {
+            name,
+            kind: "Deployment",
+            labels: "",
+            command: command.into(),
+        }
+    }
+
+    fn labels(mut self, labels: &'static str) -> Self {
+        self.labels = labels;
+        self
+    }
+
+    fn kind(mut self, kind: &'static str) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    fn yaml(&self) -> String {
+        let mut out = format!(
+            "apiVersion: apps/v1\nkind: {}\nmetadata: {{name: {}}}\nspec:\n  template:\n    metadata: {{labels: {{{}}}}}\n",
+            self.kind, self.name, self.labels
+        );
+        out.push_str("    spec:\n      containers:\n      - name: server\n        image: registry.example/team/engine:v1.2.0\n");
+        let _infallible = writeln!(
+            out,
+            "        command: [sh, -c]\n        args:\n        - |\n          exec {}",
+            self.command
+        );
+        out.push_str("        env:\n        - {name: VLLM_NIXL_SIDE_CHANNEL_HOST, valueFrom: {fieldRef: {fieldPath: status.podIP}}}\n");
+        out.push_str("        securityContext: {capabilities: {add: [IPC_LOCK]}}\n        resources: {limits: {nvidia.com/gpu: 1, rdma/ib: 1}}\n");
+        out
+    }
+}
+
+fn vllm(kv: &str) -> String {
+    format!("vllm serve team/model --kv-transfer-config '{kv}'")
+}
+
+fn no_connector() -> String {
+    "vllm serve team/model --port 8000".into()
+}
+
+fn sglang(mode: &str) -> String {
+    format!(
+        "python3 -m sglang.launch_server --model-path team/model --disaggregation-transfer-backend nixl {mode}"
+    )
+}
+
+/// Judges files, each of several objects.
+fn judge(files: &[(&str, &[Object])]) -> Report {
+    let drafts = files
+        .iter()
+        .map(|(path, objects)| {
+            let text: Vec<String> = objects.iter().map(Object::yaml).collect();
+            recipe::read(path, &text.join("---\n"))
+        })
+        .collect();
+    judge_env(&recipe::assemble(drafts), vec!["recipes".into()])
+}
+
+/// In one file, and in two of one directory.
+fn both_ways(a: &Object, b: &Object) -> [Report; 2] {
+    [
+        judge(&[("recipes/all.yaml", &[a.clone(), b.clone()])]),
+        judge(&[
+            ("recipes/one.yaml", std::slice::from_ref(a)),
+            ("recipes/two.yaml", std::slice::from_ref(b)),
+        ]),
+    ]
+}
+
+fn causes(report: &Report) -> Vec<(&'static str, Status)> {
+    report
+        .results
+        .iter()
+        .filter(|r| matches!(r.status, Status::Warn | Status::Fail))
+        .filter_map(|r| Some((r.cause?, r.status)))
+        .collect()
+}
+
+fn has(report: &Report, cause: &str) -> bool {
+    causes(report).iter().any(|(c, _)| *c == cause)
+}
+
+fn roles(report: &Report) -> Vec<Role> {
+    let mut roles: Vec<Role> = report
+        .deployments
+        .iter()
+        .flat_map(|d| d.workers.iter().map(|w| w.role))
+        .collect();
+    roles.sort_unstable();
+    roles
+}
+
+#[test]
+fn the_half_without_a_connector_belongs_to_the_other() {
+    let both = "kv_both";
+    for (name, prefill, decode) in [
+        ("names", ("llm-prefill", ""), ("llm-decode", "")),
+        (
+            "a plain label",
+            ("llm-a", "role: prefill"),
+            ("llm-b", "role: decode"),
+        ),
+        (
+            "different labels",
+            ("llm-a", "app.kubernetes.io/component: prefill"),
+            ("llm-b", "llm-d.ai/role: decode"),
+        ),
+        (
+            "a label of one's own",
+            ("llm-a", "example.com/disaggregation-role: prefill"),
+            ("llm-b", "disagg_role: decode"),
+        ),
+        (
+            "a name and a label",
+            ("llm-prefill", ""),
+            ("llm-b", "app.kubernetes.io/component: decode-worker"),
+        ),
+        ("names alone", ("prefill", ""), ("decode", "")),
+        ("letters", ("llm-p", ""), ("llm-d", "role: decode")),
+    ] {
+        let one = |(name, labels): (&'static str, &'static str), command: String| {
+            Object::new(name, command).labels(labels)
+        };
+        let _ = both;
+        for (engine, with, without) in [
+            ("vLLM", vllm(NIXL), no_connector()),
+            (
+                "SGLang",
+                sglang("--disaggregation-mode prefill"),
+                "python3 -m sglang.launch_server --model-path team/model".to_owned(),
+            ),
+        ] {
+            for report in both_ways(&one(prefill, with.clone()), &one(decode, without.clone())) {
+                assert_eq!(report.deployments.len(), 1, "{engine}, {name}");
+                assert_eq!(
+                    causes(&report),
+                    [("decode-no-connector", Status::Fail)],
+                    "{engine}, {name}"
+                );
+            }
+        }
+        let with = vllm(NIXL);
+        for report in both_ways(&one(prefill, no_connector()), &one(decode, with)) {
+            assert!(has(&report, "prefill-no-connector"), "{name}");
+            assert_eq!(report.readiness, Readiness::Blocked, "{name}");
+        }
+    }
+}
+
+#[test]
+fn directories_that_are_called_after_roles_hold_halves() {
+    let report = judge(&[
+        (
+            "stack/prefill/deployment.yaml",
+            &[Object::new("llm-prefill", vllm(NIXL))],
+        ),
+        (
+            "stack/decode/deployment.yaml",
+            &[Object::new("llm-decode", no_connector()).kind("StatefulSet")],
+        ),
+    ]);
+    assert_eq!(causes(&report), [("decode-no-connector", Status::Fail)]);
+}
+
+#[test]
+fn what_is_not_one_deployment_is_judged_apart() {
+    // Two whole deployments in one file, one of them broken.
+    let report = judge(&[(
+        "all.yaml",
+        &[
+            Object::new("llama-prefill", vllm(NIXL)),
+            Object::new("llama-decode", vllm(NIXL)),
+            Object::new("qwen-prefill", vllm(NIXL)),
+            Object::new("qwen-decode", no_connector()),
+        ],
+    )]);
+    assert_eq!(report.deployments.len(), 2);
+    let readiness: Vec<Readiness> = report.deployments.iter().map(|d| d.readiness).collect();
+    assert_eq!(readiness, [Readiness::Unproven, Readiness::Blocked]);
+
+    // Halves of different models in one directory.
+    let report = judge(&[
+        (
+            "all/a.yaml",
+            &[Object::new(
+                "llama-prefill",
+                vllm(NIXL).replace("team/model", "team/a"),
+            )],
+        ),
+        (
+            "all/b.yaml",
+            &[Object::new(
+                "qwen-decode",
+                vllm(NIXL).replace("team/model", "team/b"),
+            )],
+        ),
+    ]);
+    assert_eq!(report.deployments.len(), 2);
+    assert_eq!(causes(&report), []);
+
+    // An aggregated server beside a pair.
+    let report = judge(&[
+        ("all/a.yaml", &[Object::new("llm-prefill", vllm(NIXL))]),
+        ("all/b.yaml", &[Object::new("llm-decode", vllm(NIXL))]),
+        ("all/c.yaml", &[Object::new("embedding", no_connector())]),
+    ]);
+    assert_eq!(report.deployments.len(), 2);
+    assert_eq!(causes(&report), []);
+    assert_eq!(
+        roles(&report),
+        [Role::Prefill, Role::Decode, Role::Aggregated]
+    );
+
+    // In directories of their own.
+    let report = judge(&[
+        ("a/x.yaml", &[Object::new("llm-prefill", vllm(NIXL))]),
+        ("b/x.yaml", &[Object::new("llm-decode", no_connector())]),
+    ]);
+    assert_eq!(causes(&report), []);
+}
+
+#[test]
+fn a_name_alone_is_no_role() {
+    for object in [
+        Object::new("prefill-benchmark", no_connector()),
+        Object::new("llm-prefill", no_connector()),
+        Object::new("llm-decode", no_connector()).labels("role: decode"),
+    ] {
+        let report = judge(&[("all/a.yaml", &[object])]);
+        assert_eq!(causes(&report), []);
+        assert_eq!(roles(&report), [Role::Aggregated]);
+    }
+    for report in both_ways(
+        &Object::new("prefill-heavy", no_connector()),
+        &Object::new("decode-heavy", no_connector()),
+    ) {
+        assert_eq!(causes(&report), []);
+        assert_eq!(report.readiness, Readiness::NotApplicable);
+    }
+    // A load test beside a whole deployment.
+    let report = judge(&[
+        ("all/a.yaml", &[Object::new("llm-prefill", vllm(NIXL))]),
+        ("all/b.yaml", &[Object::new("llm-decode", vllm(NIXL))]),
+        (
+            "all/c.yaml",
+            &[Object::new("llm-prefill-benchmark", no_connector())],
+        ),
+    ]);
+    assert_eq!(causes(&report), []);
+}

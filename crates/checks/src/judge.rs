@@ -8,6 +8,7 @@ use model::{
 
 use crate::finding::Findings;
 use crate::inputs;
+use crate::may_stop::{first, may_stop};
 use crate::policy::{Policy, Unchanged};
 use crate::registry::CHECKS;
 use crate::view::View;
@@ -220,10 +221,6 @@ fn summary(
     }
 }
 
-fn first(results: &[CheckResult], status: Status) -> Option<&CheckResult> {
-    results.iter().find(|r| r.status == status && !r.collective)
-}
-
 /// The verdict over one deployment.
 fn sentence(
     readiness: Readiness,
@@ -246,10 +243,14 @@ fn sentence(
             about(Status::Fail)
         ),
         Readiness::Inconclusive => format!("not all that a verdict needs could be read{part}"),
-        Readiness::Degraded => format!(
-            "it can run, with gaps; look first at: {}{part}",
-            about(Status::Warn)
-        ),
+        Readiness::Degraded => {
+            let how = if first(results, Status::Warn).is_some_and(may_stop) {
+                "it may not start, or move no KV at all"
+            } else {
+                "it can run, with gaps"
+            };
+            format!("{how}; look first at: {}{part}", about(Status::Warn))
+        }
         // What was accepted is still there: this must not read like a recipe without a gap.
         Readiness::Unproven if !accepted.is_none() => format!(
             "no gap beside what was accepted ({}): KV is meant to go over {}; nothing has been measured{part}",

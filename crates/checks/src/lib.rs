@@ -13,6 +13,7 @@ mod image;
 mod inputs;
 mod judge;
 mod kv_path;
+mod may_stop;
 mod policy;
 mod registry;
 mod requirements;

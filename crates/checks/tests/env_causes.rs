@@ -883,6 +883,22 @@ fn cases() -> Vec<Case> {
                 .replace("llm-d.ai/role: prefill", "llm-d.ai/role: decode"),
             good(),
         ),
+        fail(
+            "role-contradicts-name",
+            "kv_consumer",
+            plain(|r| {
+                let told = if r == "prefill" { "kv_consumer" } else { "kv_producer" };
+                vllm(r).kv(&format!(
+                    r#"{{"kv_connector":"MooncakeConnector","kv_role":"{told}"}}"#
+                ))
+            }),
+            plain(|r| {
+                let told = if r == "prefill" { "kv_producer" } else { "kv_consumer" };
+                vllm(r).kv(&format!(
+                    r#"{{"kv_connector":"MooncakeConnector","kv_role":"{told}"}}"#
+                ))
+            }),
+        ),
         // The pair.
         fail(
             "connector-differs",

@@ -115,7 +115,6 @@ fn roles(report: &Report) -> Vec<Role> {
 
 #[test]
 fn the_half_without_a_connector_belongs_to_the_other() {
-    let both = "kv_both";
     for (name, prefill, decode) in [
         ("names", ("llm-prefill", ""), ("llm-decode", "")),
         (
@@ -144,7 +143,6 @@ fn the_half_without_a_connector_belongs_to_the_other() {
         let one = |(name, labels): (&'static str, &'static str), command: String| {
             Object::new(name, command).labels(labels)
         };
-        let _ = both;
         for (engine, with, without) in [
             ("vLLM", vllm(NIXL), no_connector()),
             (
@@ -270,4 +268,100 @@ fn a_name_alone_is_no_role() {
         ),
     ]);
     assert_eq!(causes(&report), []);
+}
+
+/// A connector that obeys `kv_role`.
+fn with_role(connector: &str, role: &str) -> String {
+    vllm(&format!(
+        r#"{{"kv_connector":"{connector}","kv_role":"{role}"}}"#
+    ))
+}
+
+#[test]
+fn the_same_role_on_both_sides() {
+    for command in [
+        with_role("MooncakeConnector", "kv_producer"),
+        with_role("P2pNcclConnector", "kv_producer"),
+        with_role("P2pNcclConnector", "kv_consumer"),
+        sglang("--disaggregation-mode prefill"),
+        sglang("--disaggregation-mode decode"),
+    ] {
+        for (a, b) in [
+            (
+                Object::new("llm-prefill", &*command),
+                Object::new("llm-decode", &*command),
+            ),
+            (
+                Object::new("llm-a", &*command).labels("role: prefill"),
+                Object::new("llm-b", &*command).labels("llm-d.ai/role: decode"),
+            ),
+            (
+                Object::new("llm-p", &*command),
+                Object::new("llm-d", &*command),
+            ),
+        ] {
+            for report in both_ways(&a, &b) {
+                assert_eq!(report.deployments.len(), 1, "{} {command}", a.name);
+                assert!(has(&report, "role-missing"), "{} {command}", a.name);
+                assert!(!has(&report, "role-contradicts-name"), "{command}");
+                if a.name != "llm-p" {
+                    assert!(
+                        causes(&report).contains(&("role-missing", Status::Fail)),
+                        "{command}"
+                    );
+                }
+            }
+        }
+    }
+    // Two prefill groups, with decode elsewhere.
+    let report = judge(&[
+        (
+            "all/a.yaml",
+            &[Object::new(
+                "llm-prefill-a",
+                sglang("--disaggregation-mode prefill"),
+            )],
+        ),
+        (
+            "all/b.yaml",
+            &[Object::new(
+                "llm-prefill-b",
+                sglang("--disaggregation-mode prefill"),
+            )],
+        ),
+    ]);
+    assert_eq!(causes(&report), []);
+}
+
+#[test]
+fn a_role_that_contradicts_the_name() {
+    let swapped = |connector: &str, labels: [&'static str; 2], names: [&'static str; 2]| {
+        both_ways(
+            &Object::new(names[0], with_role(connector, "kv_consumer")).labels(labels[0]),
+            &Object::new(names[1], with_role(connector, "kv_producer")).labels(labels[1]),
+        )
+    };
+    let names = ["llm-prefill", "llm-decode"];
+    for report in swapped("MooncakeConnector", ["", ""], names) {
+        assert_eq!(
+            causes(&report),
+            [("role-contradicts-name", Status::Warn); 2]
+        );
+        assert!(!report.verdict.contains("can run"), "{}", report.verdict);
+    }
+    let labels = ["llm-d.ai/role: prefill", "llm-d.ai/role: decode"];
+    for report in swapped("MooncakeConnector", labels, ["llm-a", "llm-b"]) {
+        assert_eq!(
+            causes(&report),
+            [("role-contradicts-name", Status::Fail); 2]
+        );
+    }
+    // NIXL goes by what it is asked for, not by kv_role.
+    for report in swapped("NixlConnector", labels, names) {
+        assert_eq!(causes(&report), []);
+        assert_eq!(roles(&report), [Role::Prefill, Role::Decode]);
+    }
+    for report in swapped("MooncakeConnector", ["", ""], ["llm-decode", "llm-prefill"]) {
+        assert_eq!(causes(&report), []);
+    }
 }

@@ -118,8 +118,10 @@ pub struct Named {
 /// What names a worker's role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NamedBy {
-    /// A field of its kind (`type: prefill`), or a label that a stack defines and its router selects by.
+    /// A label that a stack defines and its router selects by.
     Selector,
+    /// A field of its kind: `type: prefill`.
+    Field,
     /// Another label.
     Label,
     /// Its name.
@@ -130,7 +132,8 @@ impl NamedBy {
     /// What it is called in a sentence.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Selector => "the label or field that routers select by",
+            Self::Selector => "the label that routers select by",
+            Self::Field => "the type of its component",
             Self::Label => "its label",
             Self::Name => "its name",
         }

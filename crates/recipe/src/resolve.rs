@@ -45,7 +45,7 @@ fn named(draft: &Draft) -> Option<Named> {
         })
     };
     if let Some((role, place)) = &draft.declared {
-        return by(*role, NamedBy::Selector, place);
+        return by(*role, NamedBy::Field, place);
     }
     match (&draft.hint_label, draft.hinted) {
         (Some((what, place)), Some(role)) => by(role, *what, place),

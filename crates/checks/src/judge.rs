@@ -80,14 +80,17 @@ fn judge_windows<W: AsRef<[Deployment]>>(
             coverage.accepted.add(accepted);
             coverage.workers_found += count(
                 deployment
-                    .workers
-                    .iter()
+                    .whole_workers()
                     .filter(|w| matches!(w.role, Role::Prefill | Role::Decode | Role::Aggregated))
                     .count(),
             );
-            let pairs =
-                deployment.role(Role::Prefill).count() * deployment.role(Role::Decode).count();
-            coverage.pairs_required += count(pairs);
+            let of_role = |role| {
+                deployment
+                    .whole_workers()
+                    .filter(|w| w.role == role)
+                    .count()
+            };
+            coverage.pairs_required += count(of_role(Role::Prefill) * of_role(Role::Decode));
             coverage.facts_seen +=
                 count(found.iter().filter(|r| r.status != Status::Skipped).count());
             coverage.facts_missing += count(
@@ -192,8 +195,7 @@ fn summary(
 ) -> DeploymentSummary {
     let readiness = readiness_of(results, deployment.is_disaggregated(), false);
     let workers = deployment
-        .workers
-        .iter()
+        .whole_workers()
         .map(|worker| WorkerSummary {
             name: worker.name.clone(),
             role: worker.role,

@@ -1,5 +1,7 @@
 //! Which objects are judged together, and what is said where the halves of a deployment do not fit.
 
+#![allow(clippy::indexing_slicing, reason = "a broken test should stop")]
+
 use std::fmt::Write as _;
 
 use checks::judge_env;
@@ -364,4 +366,48 @@ fn a_role_that_contradicts_the_name() {
     for report in swapped("MooncakeConnector", ["", ""], ["llm-decode", "llm-prefill"]) {
         assert_eq!(causes(&report), []);
     }
+}
+
+/// A group of pods: a leader that starts the engine, and members that only join.
+fn group(name: &str, leader: &str, member: &str) -> String {
+    let pod = |command: &str| {
+        format!(
+            "      spec:\n        containers:\n        - name: server\n          image: registry.example/team/vllm:v1.2.0\n          command: [sh, -c]\n          args:\n          - |\n            exec {command}\n          securityContext: {{capabilities: {{add: [IPC_LOCK]}}}}\n          env:\n          - {{name: VLLM_NIXL_SIDE_CHANNEL_HOST, valueFrom: {{fieldRef: {{fieldPath: status.podIP}}}}}}\n          resources: {{limits: {{nvidia.com/gpu: 8, rdma/ib: 8}}}}\n"
+        )
+    };
+    format!(
+        "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {{name: {name}}}\nspec:\n  replicas: 1\n  leaderWorkerTemplate:\n    size: 2\n    leaderTemplate:\n{}    workerTemplate:\n{}",
+        pod(leader),
+        pod(member)
+    )
+}
+
+#[test]
+fn a_leader_and_its_members_are_one_worker() {
+    let join = "ray start --block --address=leader";
+    let text = [
+        group("llm-prefill", &vllm(NIXL), join),
+        group("llm-decode", &vllm(NIXL), join),
+    ]
+    .join("---\n");
+    let draft = recipe::read("groups.yaml", &text);
+    let report = judge_env(&recipe::assemble(vec![draft]), Vec::new());
+    assert_eq!(causes(&report), []);
+    assert_eq!(roles(&report), [Role::Prefill, Role::Decode]);
+    let nodes: Vec<u64> = report.deployments[0]
+        .workers
+        .iter()
+        .map(|w| w.nodes)
+        .collect();
+    assert_eq!(nodes, [2, 2]);
+    assert_eq!(report.coverage.workers_found, 2);
+    assert_eq!(report.coverage.pairs_required, 1);
+
+    // The members' pods are told nothing, and are called nothing.
+    let draft = recipe::read(
+        "group.yaml",
+        &group("llm", &with_role("MooncakeConnector", "kv_producer"), join),
+    );
+    let report = judge_env(&recipe::assemble(vec![draft]), Vec::new());
+    assert_eq!(roles(&report), [Role::Prefill]);
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{
-    Deployment, Facts, Input, Located, Partial, Role, Setting, Surroundings, Value, Worker,
+    Deployment, Facts, GroupPart, Input, Located, Partial, Role, Setting, Surroundings, Value,
+    Worker,
 };
 
 use crate::credentials;
@@ -178,6 +179,7 @@ fn deployment(unit: Unit) -> Deployment {
         }
         finished.push(*worker);
     }
+    ranks_of_leaders(&mut finished);
     same_host_by_name(&path, &names, &mut finished);
     names.dedup();
     let name = match names.as_slice() {
@@ -198,6 +200,26 @@ fn deployment(unit: Unit) -> Deployment {
         partial: partial.or(all_patches.then_some(Partial::Patch)),
         around,
         loose,
+    }
+}
+
+/// The other pods of a group run ranks of the leader's engine: where nothing else tells, they have its role.
+fn ranks_of_leaders(workers: &mut [Worker]) {
+    let leaders: BTreeMap<(String, String), Role> = workers
+        .iter()
+        .filter(|w| w.part == Some(GroupPart::Leader) && w.role.moves_kv())
+        .map(|w| ((w.name.clone(), w.kind.clone()), w.role))
+        .collect();
+    if leaders.is_empty() {
+        return;
+    }
+    for worker in workers
+        .iter_mut()
+        .filter(|w| w.part == Some(GroupPart::Member) && w.role == Role::Aggregated)
+    {
+        if let Some(role) = leaders.get(&(worker.name.clone(), worker.kind.clone())) {
+            worker.role = *role;
+        }
     }
 }
 

@@ -200,6 +200,7 @@ fn summary(
             name: worker.name.clone(),
             role: worker.role,
             engine: worker.engine,
+            engine_is_assumed: worker.engine_is_assumed,
             connector: worker
                 .role
                 .moves_kv()

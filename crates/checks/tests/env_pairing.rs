@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use checks::judge_env;
-use model::{Readiness, Report, Role, Status};
+use model::{Engine, Readiness, Report, Role, Status};
 
 const NIXL: &str = r#"{"kv_connector":"NixlConnector","kv_role":"kv_both"}"#;
 
@@ -410,4 +410,57 @@ fn a_leader_and_its_members_are_one_worker() {
     );
     let report = judge_env(&recipe::assemble(vec![draft]), Vec::new());
     assert_eq!(roles(&report), [Role::Prefill]);
+}
+
+/// A KServe service of prefill and decode, each with what its containers say.
+fn kserve(prefill: &str, decode: &str) -> Report {
+    let container = |more: &str| {
+        format!(
+            "containers:\n      - name: main\n        securityContext: {{capabilities: {{add: [IPC_LOCK]}}}}\n        resources: {{limits: {{nvidia.com/gpu: 1, rdma/ib: 1}}}}\n{more}"
+        )
+    };
+    let text = format!(
+        "apiVersion: serving.kserve.io/v1alpha1\nkind: LLMInferenceService\nmetadata: {{name: llm}}\nspec:\n  model: {{uri: hf://team/model, name: team/model}}\n  template:\n      {}  prefill:\n    template:\n      {}",
+        container(decode),
+        container(prefill)
+    );
+    let draft = recipe::read("service.yaml", &text);
+    judge_env(&recipe::assemble(vec![draft]), Vec::new())
+}
+
+#[test]
+fn kserve_runs_vllm_unless_something_else_is_named() {
+    let engines = |report: &Report| -> Vec<(Engine, bool)> {
+        report.deployments[0]
+            .workers
+            .iter()
+            .map(|w| (w.engine, w.engine_is_assumed))
+            .collect()
+    };
+    let report = kserve("", "        args: [--port, '8000']\n");
+    assert_eq!(roles(&report), [Role::Prefill, Role::Decode]);
+    assert_eq!(engines(&report), [(Engine::Vllm, true); 2]);
+    let report = kserve(
+        "        image: registry.example/llm-d/llm-d-cuda:v0.5\n",
+        "        image: registry.example/lmsysorg/sglang:v0.5.1\n",
+    );
+    assert_eq!(
+        engines(&report),
+        [(Engine::Sglang, false), (Engine::Vllm, false)]
+    );
+    let script = "        image: registry.example/team/server:1\n        command: [/serve]\n";
+    let report = kserve(script, script);
+    assert_eq!(engines(&report), [(Engine::Unknown, false); 2]);
+}
+
+#[test]
+fn kserve_counts_a_group_once() {
+    let pod = "containers: [{name: main, resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 8}}, securityContext: {capabilities: {add: [IPC_LOCK]}}}]";
+    let text = format!(
+        "apiVersion: serving.kserve.io/v1alpha1\nkind: LLMInferenceService\nmetadata: {{name: llm}}\nspec:\n  template: {{{pod}}}\n  worker: {{{pod}}}\n  prefill:\n    template: {{{pod}}}\n    worker: {{{pod}}}\n"
+    );
+    let draft = recipe::read("service.yaml", &text);
+    let report = judge_env(&recipe::assemble(vec![draft]), Vec::new());
+    assert_eq!(roles(&report), [Role::Prefill, Role::Decode]);
+    assert_eq!(report.coverage.workers_found, 2);
 }

@@ -262,6 +262,8 @@ pub struct Worker {
     pub place: Place,
     /// Its engine.
     pub engine: Engine,
+    /// Nothing in the input names the engine: it is the default of the worker's kind.
+    pub engine_is_assumed: bool,
     /// Container image.
     pub image: Option<Located<String>>,
     /// Every transport setting that is in force, engine flags included.

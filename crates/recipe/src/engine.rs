@@ -152,15 +152,34 @@ pub(crate) fn engine_of_image(image: &str) -> Option<Engine> {
         Some(Engine::Trtllm)
     } else if name.contains("tokenspeed") {
         Some(Engine::TokenSpeed)
-    } else if name.contains("vllm")
-        || name.contains("llm-d-cuda")
-        || name.contains("llm-d-aws")
-        || name.contains("llm-d-xpu")
-    {
+    } else if name.contains("vllm") || is_llm_d(&name) {
         Some(Engine::Vllm)
     } else {
         None
     }
+}
+
+/// llm-d's images of vLLM, one for each accelerator; its routers and simulators are called otherwise.
+fn is_llm_d(image: &str) -> bool {
+    let name = image.split(['@']).next().unwrap_or(image);
+    let base = name.rsplit('/').next().unwrap_or(name);
+    let base = base.split(':').next().unwrap_or(base);
+    matches!(
+        base.strip_prefix("llm-d"),
+        Some(
+            "" | "-aws"
+                | "-cpu"
+                | "-cuda"
+                | "-cuda-dev"
+                | "-dev"
+                | "-gke"
+                | "-hpu"
+                | "-rocm"
+                | "-xpu"
+        )
+    ) || ["llm-d-cuda", "llm-d-aws", "llm-d-xpu"]
+        .iter()
+        .any(|n| base.starts_with(n))
 }
 
 /// `backendFramework`.

@@ -75,6 +75,15 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
             .and_then(|i| engine::engine_of_image(&i.value))
     });
 
+    // KServe's own templates run vLLM in the container `main`, unless the manifest names something else.
+    let assumed = engine.is_none()
+        && !draft.run.frontend
+        && !draft.run.tool
+        && !hidden.iter().any(|(what, _)| *what == Hidden::Command)
+        && draft.kind.starts_with("LLMInferenceService")
+        && draft.container == "main";
+    let engine = engine.or(assumed.then_some(Engine::Vllm));
+
     let mut flags = draft.run.flags.clone();
     let from_file = config_files(&draft, &flags, &variables, config_maps, &mut hidden);
     flags.extend(from_file);
@@ -105,6 +114,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         named,
         place: draft.place,
         engine: engine.unwrap_or(Engine::Unknown),
+        engine_is_assumed: assumed,
         image: draft.image,
         settings,
         overridden,

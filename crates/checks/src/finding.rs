@@ -97,6 +97,12 @@ impl Finding {
         finding
     }
 
+    /// A verdict needs what was skipped.
+    pub(crate) fn required(mut self) -> Self {
+        self.0.required = true;
+        self
+    }
+
     fn caused_by(mut self, cause: &'static Cause) -> Self {
         self.0.cause = Some(cause.id);
         self.0.fix = Some(cause.fix.to_owned());

@@ -224,6 +224,11 @@ fn summary(
     }
 }
 
+/// A skipped result that the verdict needs.
+fn is_needed(result: &CheckResult) -> bool {
+    result.required && result.status == Status::Skipped
+}
+
 /// The verdict over one deployment.
 fn sentence(
     readiness: Readiness,
@@ -245,7 +250,13 @@ fn sentence(
             "KV transfer cannot be trusted; fix first: {}{part}",
             about(Status::Fail)
         ),
-        Readiness::Inconclusive => format!("not all that a verdict needs could be read{part}"),
+        Readiness::Inconclusive => match results.iter().find(|r| is_needed(r)) {
+            Some(needed) => format!(
+                "not all that a verdict needs could be seen: {}{part}",
+                needed.detail
+            ),
+            None => format!("not all that a verdict needs could be read{part}"),
+        },
         Readiness::Degraded => {
             let how = if first(results, Status::Warn).is_some_and(may_stop) {
                 "it may not start, or move no KV at all"
@@ -313,7 +324,7 @@ fn overall(
     }
     let unread = results
         .iter()
-        .filter(|r| r.required && r.status == Status::Skipped)
+        .filter(|r| is_needed(r) && r.subject.deployment.is_none())
         .count();
     let mut text = match deployments {
         [one] => one.verdict.clone(),

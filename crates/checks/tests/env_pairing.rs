@@ -464,3 +464,57 @@ fn kserve_counts_a_group_once() {
     assert_eq!(roles(&report), [Role::Prefill, Role::Decode]);
     assert_eq!(report.coverage.workers_found, 2);
 }
+
+#[test]
+fn a_connector_that_cannot_be_seen_makes_the_verdict_inconclusive() {
+    let script = |name| {
+        let object = Object::new(name, "./start.sh");
+        judge(&[("all.yaml", &[object])])
+    };
+    // Its name alone is no role; nothing is disaggregated here.
+    assert_eq!(script("llm-prefill").readiness, Readiness::NotApplicable);
+
+    let text = |command: &str| {
+        let role = |name: &str| {
+            format!(
+                "    - name: {name}\n      entryTemplate:\n        spec:\n          containers:\n          - name: engine\n            image: registry.example/team/vllm:v1.2.0\n            command: [{command}]\n            securityContext: {{capabilities: {{add: [IPC_LOCK]}}}}\n            env:\n            - {{name: VLLM_NIXL_SIDE_CHANNEL_HOST, valueFrom: {{fieldRef: {{fieldPath: status.podIP}}}}}}\n            resources: {{limits: {{nvidia.com/gpu: 8, rdma/ib: 8}}}}\n"
+            )
+        };
+        format!(
+            "apiVersion: workload.serving.volcano.sh/v1alpha1\nkind: ModelServing\nmetadata: {{name: llm}}\nspec:\n  template:\n    roles:\n{}{}",
+            role("prefill"),
+            role("decode")
+        )
+    };
+    let report = |text: &str| {
+        let draft = recipe::read("serving.yaml", text);
+        judge_env(&recipe::assemble(vec![draft]), Vec::new())
+    };
+    for command in ["./prefill.sh", "bash, /scripts/run.sh", "python3, serve.py"] {
+        let report = report(&text(command));
+        assert_eq!(roles(&report), [Role::Prefill, Role::Decode], "{command}");
+        assert_eq!(causes(&report), [], "{command}");
+        assert_eq!(report.readiness, Readiness::Inconclusive, "{command}");
+        assert!(
+            report.verdict.contains("cannot be seen"),
+            "{}",
+            report.verdict
+        );
+        assert!(
+            !report.verdict.contains("could not be read"),
+            "{}",
+            report.verdict
+        );
+    }
+    let shown = report(&text(&format!(
+        "vllm, serve, team/model, --kv-transfer-config, '{NIXL}'"
+    )));
+    assert_eq!(shown.readiness, Readiness::Unproven, "{}", shown.verdict);
+
+    // What is wrong is still wrong.
+    let broken = report(&text("./prefill.sh").replace(
+        "        env:",
+        "        env:\n            - {name: UCX_TLS, value: 'rc'}",
+    ));
+    assert_ne!(broken.readiness, Readiness::Unproven);
+}

@@ -86,6 +86,9 @@ const TRTLLM_DEFAULT: Cause = Cause {
     source: "TensorRT-LLM cache transceiver; ai-dynamo/dynamo docs, kv-cache-transfer",
 };
 
+/// What to do where the connector cannot be seen.
+const SHOW: &str = "give what holds it as well (the script, the ConfigMap, the other role's file), or look for --kv-transfer-config in the running pod's command";
+
 fn run(view: &View<'_>, findings: &mut Findings) {
     if view.is_part() {
         return;
@@ -130,9 +133,12 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
                 Finding::skipped(
                     NAME,
                     Reason::NotVisible,
-                    format!("the KV connector cannot be seen: {why}"),
+                    format!("the KV connector of {role} cannot be seen: {why}"),
                 )
-                .worker(worker),
+                .required()
+                .fix(SHOW)
+                .worker(worker)
+                .at(kv.path.place.as_ref().unwrap_or(&worker.place), role),
             );
         }
         Connector::Nothing if worker.engine == Engine::Trtllm => {
@@ -198,7 +204,10 @@ fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: 
             return;
         }
         findings.push(
-            Finding::skipped(NAME, Reason::NotVisible, "no KV connector is configured in the input; what moves KV cache, if anything, cannot be seen").worker(worker),
+            Finding::skipped(NAME, Reason::NotVisible, format!("no KV connector of {} is configured in the input; what moves KV cache, if anything, cannot be seen", worker.role.as_str()))
+                .required()
+                .fix(SHOW)
+                .worker(worker),
         );
         return;
     }

@@ -66,7 +66,7 @@ pub fn fixes(facts: &Facts) -> Vec<Fix> {
                     let from = name.value.clone();
                     add(
                         "env/setting-names",
-                        &["setting-name-typo"],
+                        &["setting-name-typo", "flag-name-typo"],
                         &name.place,
                         Change::Rename { from, to },
                     );

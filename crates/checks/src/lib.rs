@@ -14,6 +14,7 @@ mod inputs;
 mod judge;
 mod kv_path;
 mod may_stop;
+mod model_name;
 mod policy;
 mod registry;
 mod requirements;

@@ -13,6 +13,7 @@ const CAUSES: &[&str] = &[
     "decode-no-connector",
     "side-channel-host-loopback",
     "side-channel-host-wrong-ip",
+    "model-differs",
     "kv-cache-dtype-differs",
     "vllm-tp-not-divisible",
     "claim-template-placeholder",

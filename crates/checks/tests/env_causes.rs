@@ -901,6 +901,46 @@ fn cases() -> Vec<Case> {
         ),
         // The pair.
         fail(
+            "model-differs",
+            "--model=team/Small-1B",
+            graph(&[
+                vllm("prefill").flag("--model=team/Big-8B"),
+                vllm("decode").flag("--model=team/Small-1B"),
+            ]),
+            graph(&[
+                vllm("prefill").flag("--model=team/Big-8B").flag("--served-model-name=a"),
+                vllm("decode").flag("--model=Team/big-8b-FP8").flag("--served-model-name=b"),
+            ]),
+        ),
+        fail(
+            "model-differs",
+            "team/Small-1B",
+            plain(|r| {
+                let model = if r == "prefill" { "team/Big-8B" } else { "team/Small-1B" };
+                vllm(r).command(&format!(
+                    "command: [vllm, serve, {model}, --kv-transfer-config, '{NIXL}']\n"
+                ))
+            }),
+            plain(|r| {
+                let model = if r == "prefill" { "team/Big-8B" } else { "/models/small" };
+                vllm(r).command(&format!(
+                    "command: [vllm, serve, {model}, --kv-transfer-config, '{NIXL}']\n"
+                ))
+            }),
+        ),
+        warn(
+            "model-differs",
+            "--model-path=mirror/prod",
+            graph(&[
+                sglang("prefill").flag("--model-path=team/Big-8B"),
+                sglang("decode").flag("--model-path=mirror/prod"),
+            ]),
+            graph(&[
+                sglang("prefill").flag("--model-path=team/Big-8B"),
+                sglang("decode").flag("--model=$(MODEL)").field("MODEL", "metadata.annotations"),
+            ]),
+        ),
+        fail(
             "connector-differs",
             "MooncakeConnector",
             one("decode", |p| p.kv(r#"{"kv_connector":"MooncakeConnector","kv_role":"kv_both"}"#)),
@@ -956,6 +996,43 @@ fn cases() -> Vec<Case> {
         ),
         // Settings.
         warn("setting-name-typo", "UCX_NET_DEVICE,", ucx("UCX_NET_DEVICE", "mlx5_0:1"), devices("mlx5_0:1")),
+        fail(
+            "flag-name-typo",
+            "--kv-transfer-confg",
+            one("decode", |p| {
+                p.without("--kv-transfer-config")
+                    .flag(&format!("--kv-transfer-confg={NIXL}"))
+            }),
+            both(|r| vllm(r).flag("--kv-events-config={}")),
+        ),
+        fail(
+            "flag-name-typo",
+            "--disagregation-mode",
+            both(|r| {
+                sglang(r)
+                    .without("--disaggregation-mode")
+                    .flag(&format!("--disagregation-mode={r}"))
+            }),
+            good(),
+        ),
+        warn(
+            "flag-name-typo",
+            "--disaggregation-mod=",
+            both(|r| {
+                sglang(r)
+                    .without("--disaggregation-mode")
+                    .flag(&format!("--disaggregation-mod={r}"))
+            }),
+            good(),
+        ),
+        fail(
+            "kv-transfer-config-not-json",
+            "kv_producer",
+            both(|r| {
+                vllm(r).kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_producer""#)
+            }),
+            good(),
+        ),
         warn(
             "resource-name-typo",
             "rmda/ib",

@@ -22,7 +22,8 @@ impl Value {
     }
 }
 
-/// Why a JSON flag has no literal value: what is written there is no JSON object.
+/// How the reason begins why a JSON flag has no literal value: what is written there is no JSON object. What is wrong
+/// with it follows.
 pub const NOT_JSON: &str = "text that is not a JSON object";
 
 /// The name of the setting that holds the model, however the engine is told it: `--model`, `--model-path`, or the word

@@ -654,7 +654,11 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 name,
                 value,
                 expands: at.expands,
-                place: at.place(self.text, &self.maps, !is_json),
+                place: if is_json {
+                    json_keys::outline(self.text, &at.span(&self.maps), at.around())
+                } else {
+                    at.place(self.text, &self.maps, true)
+                },
                 json,
                 form: Form::Flag,
             });

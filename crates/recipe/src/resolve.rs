@@ -531,20 +531,31 @@ fn flag_settings(
                     settings.extend(found);
                     unknown_names.extend(connector::misspelt(&json, places, place));
                 }
-                None => settings.push(Setting {
+                // `${X}` and `{{ x }}` are filled in before the manifest is applied.
+                None if json.contains('$') || json.contains("{{") => settings.push(Setting {
                     name: flag.name.clone(),
-                    value: Value::Dynamic(
-                        // `${X}` and `{{ x }}` are filled in before the manifest is applied.
-                        if json.contains('$') || json.contains("{{") {
-                            "filled in by a template"
-                        } else {
-                            model::NOT_JSON
-                        }
-                        .into(),
-                    ),
+                    value: Value::Dynamic("filled in by a template".into()),
                     form,
                     place: place.clone(),
                 }),
+                None => {
+                    settings.push(Setting {
+                        name: flag.name.clone(),
+                        value: Value::Dynamic(format!(
+                            "{}: {}",
+                            model::NOT_JSON,
+                            connector::not_json(&json)
+                        )),
+                        form,
+                        place: place.clone(),
+                    });
+                    settings.extend(connector::role_in_text(&json).map(|role| Setting {
+                        name: "kv_role".to_owned(),
+                        value: Value::Literal(role.to_owned()),
+                        form,
+                        place: place.clone(),
+                    }));
+                }
             },
             Expanded::Unknown(why) => settings.push(Setting {
                 name: flag.name.clone(),

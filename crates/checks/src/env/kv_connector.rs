@@ -10,6 +10,7 @@
 use model::{Engine, Grade, GroupPart, Reason, Role};
 
 use crate::check::{Cause, Check};
+use crate::env::start_command;
 use crate::finding::{Finding, Findings};
 use crate::kv_path::{self, Connector};
 use crate::view::{View, WorkerView};
@@ -128,6 +129,8 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
         return;
     }
     match &kv.path.connector {
+        // Its value was looked at with the start command.
+        Connector::Unknown(_) if start_command::not_json(worker).is_some() => {}
         Connector::Unknown(why) => {
             findings.push(
                 Finding::skipped(

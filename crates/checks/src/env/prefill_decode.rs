@@ -1,26 +1,28 @@
 //! Prefill and decode agree on what both have to agree on.
 //!
 //! A transfer needs the same connector and NIXL backend, and the same layout of the KV cache (data type, block
-//! size) on both sides. NIC lists that differ between worker groups are usually a slip; different tuning,
+//! size) on both sides, and the same model: KV cache is nothing without the weights that made it. NIC lists that differ between worker groups are usually a slip; different tuning,
 //! parallelism or replica counts are not.
 
 use model::{Engine, Role, Setting};
 
 use crate::check::{Cause, Check};
+use crate::env::models;
 use crate::finding::{Finding, Findings};
 use crate::image;
 use crate::kv_path::{Backend, Connector};
 use crate::view::{View, WorkerView};
 
-const NAME: &str = "env/prefill-decode";
+pub(super) const NAME: &str = "env/prefill-decode";
 
 /// The check.
 pub(crate) const CHECK: Check = Check {
     name: NAME,
-    title: "prefill and decode agree on connector, backend, NIC list and KV layout",
+    title: "prefill and decode agree on model, connector, backend, NIC list and KV layout",
     source: include_str!("prefill_decode.rs"),
     causes: &[
         CONNECTOR_DIFFERS,
+        models::MODEL_DIFFERS,
         NIC_LISTS_DIFFER,
         KV_DTYPE_DIFFERS,
         BLOCK_SIZE_DIFFERS,
@@ -204,6 +206,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         view.role(Role::Prefill).next(),
         view.role(Role::Decode).next(),
     ) {
+        models::compare(view, findings);
         values(
             prefill,
             decode,

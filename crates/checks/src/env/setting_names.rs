@@ -6,7 +6,7 @@
 //! goes for flags of engines, for keys of the KV configuration, and for extended resources, which are matched by
 //! exact name.
 
-use model::{Engine, Role};
+use model::{Engine, Located, Role, Worker};
 use settings::connectors;
 use settings::distance::edit_distance;
 
@@ -23,7 +23,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "transport variables are spelt as the libraries read them",
     source: include_str!("setting_names.rs"),
-    causes: &[TYPO, RESOURCE_TYPO, PATH_TYPO],
+    causes: &[TYPO, FLAG_TYPO, RESOURCE_TYPO, PATH_TYPO],
     notes: &[],
     run,
 };
@@ -36,6 +36,36 @@ const TYPO: Cause = Cause {
     quiet_if: "the name is read by a known UCX or NCCL release, or is far from any of them; the right name would not matter to KV here",
     source: "UCX parser.c:2493-2578 (unused environment variable); name lists by version",
 };
+
+const FLAG_TYPO: Cause = Cause {
+    id: "flag-name-typo",
+    what: "a flag that the engine does not have, one slip away from one that decides how KV cache moves",
+    why: "engines refuse a flag that they do not know, and do not start",
+    fix: "correct the flag",
+    quiet_if: "the name is far from any such flag; a warning where the start command shows no engine, or where the flag is the beginning of the right one, which some versions take for it",
+    source: "argparse (vLLM with allow_abbrev off, SGLang, Dynamo) and click (trtllm-serve) end with: unrecognized arguments, no such option",
+};
+
+/// A slip in a flag. Its engine ends at start, whatever its role.
+fn flag_typo(worker: &Worker, name: &Located<String>, right: &'static str) -> Finding {
+    let abbreviated = right.starts_with(&name.value.replace('_', "-"));
+    let detail = format!("no engine has {}: did you mean {right}?", name.value);
+    let (finding, label) = if abbreviated || worker.engine == Engine::Unknown {
+        (
+            Finding::warn(NAME, &FLAG_TYPO, detail),
+            format!("not {right}"),
+        )
+    } else {
+        (
+            Finding::fail(NAME, &FLAG_TYPO, detail),
+            format!("{} ends here", worker.engine.as_str()),
+        )
+    };
+    finding
+        .fix(format!("write {right}"))
+        .worker(worker)
+        .at(&name.place, label)
+}
 
 const RESOURCE_TYPO: Cause = Cause {
     id: "resource-name-typo",
@@ -109,6 +139,10 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             let Some(right) = settings::known_names::did_you_mean(&name.value) else {
                 continue;
             };
+            if right.starts_with("--") {
+                findings.push(flag_typo(kv.worker, name, right));
+                continue;
+            }
             let detail = format!("nothing reads {}: did you mean {right}?", name.value);
             if !matters(kv, right) {
                 findings.push(
@@ -154,6 +188,10 @@ fn untold(view: &View<'_>, findings: &mut Findings) {
             else {
                 continue;
             };
+            if right.starts_with("--") {
+                findings.push(flag_typo(worker, name, right));
+                continue;
+            }
             findings.push(
                 Finding::warn(
                     NAME,

@@ -499,6 +499,12 @@ fn cases() -> Vec<Case> {
             one("prefill", |p| p.kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_consumer"}"#)),
         ),
         warn(
+            "vllm-kv-role",
+            "kv_producer",
+            plain(|r| podip(r).kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_producer"}"#)),
+            plain(podip),
+        ),
+        warn(
             "trtllm-mpi",
             "--override-engine-args",
             both(|r| with_transceiver(r, "MPI")),

@@ -360,7 +360,7 @@ fn a_role_that_contradicts_the_name() {
     }
     // NIXL goes by what it is asked for, not by kv_role.
     for report in swapped("NixlConnector", labels, names) {
-        assert_eq!(causes(&report), []);
+        assert_eq!(causes(&report), [("vllm-kv-role", Status::Warn); 2]);
         assert_eq!(roles(&report), [Role::Prefill, Role::Decode]);
     }
     for report in swapped("MooncakeConnector", ["", ""], ["llm-decode", "llm-prefill"]) {

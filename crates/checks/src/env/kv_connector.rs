@@ -65,8 +65,8 @@ const ROLE_SWAPPED: Cause = Cause {
     what: "`kv_role` is kv_consumer on prefill or kv_producer on decode",
     why: "the worker offers the direction that its role does not use, so nothing is transferred",
     fix: "kv_producer on prefill and kv_consumer on decode, or kv_both on both",
-    quiet_if: "NixlConnector, which takes either direction whatever kv_role says; the role comes from kv_role itself",
-    source: "vLLM disaggregated prefill documentation",
+    quiet_if: "kv_both; the role comes from kv_role itself; NixlConnector beside a disaggregation mode; a warning with NixlConnector alone, which takes either direction whatever kv_role says, until releases that tell prefill from decode by it",
+    source: "vLLM disaggregated prefill documentation; vLLM nixl_connector_usage (kv_role is a placeholder), vllm#43874 (kv_both deprecated for NIXL)",
 };
 
 const TRTLLM_MPI: Cause = Cause {
@@ -286,16 +286,25 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
         (Role::Prefill, Some("kv_consumer")) | (Role::Decode, Some("kv_producer")) => kv_role,
         _ => None,
     };
-    if let Some(setting) = swapped.filter(|_| *connector != Connector::Nixl) {
+    // NIXL moves in the direction of each request; beside a mode that the engine was told, kv_role says nothing.
+    let told_a_mode = worker.setting("--disaggregation-mode").is_some()
+        || worker.setting("DYN_VLLM_DISAGGREGATION_MODE").is_some();
+    if let Some(setting) = swapped.filter(|_| *connector != Connector::Nixl || !told_a_mode) {
         let value = setting.value.literal().unwrap_or_default();
-        findings.push(
-            Finding::fail(
+        let detail = format!("{role} has kv_role {value}, the other role's direction");
+        let finding = if *connector == Connector::Nixl {
+            Finding::warn(
                 NAME,
                 &ROLE_SWAPPED,
-                format!("{role} has kv_role {value}, the other role's direction"),
+                format!("{detail}: NIXL does not look at it, until a release that does"),
             )
-            .worker(worker)
-            .at(&setting.place, format!("{role}: {value}")),
+        } else {
+            Finding::fail(NAME, &ROLE_SWAPPED, detail)
+        };
+        findings.push(
+            finding
+                .worker(worker)
+                .at(&setting.place, format!("{role}: {value}")),
         );
         return;
     }

@@ -39,7 +39,7 @@ const ROLE_CONTRADICTED: Cause = Cause {
     what: "the engine is told one role, and the worker's label, field or name says the other",
     why: "KV cache moves from the worker that is told to prefill, and routers send requests by label or Service: where they follow the name, prefill requests reach the worker that only receives, and nothing is transferred",
     fix: "tell the engine the role that its label says (--disaggregation-mode, kv_role), or change the label and the name",
-    quiet_if: "NixlConnector, whose kv_role decides nothing; only one role is told on all workers (role-missing says it); a warning where only a name or a label of one's own says it, since no router need follow it",
+    quiet_if: "NixlConnector, whose kv_role decides nothing (vllm-kv-role tells it); only one role is told on all workers (role-missing says it); a warning where only a name or a label of one's own says it, since no router need follow it",
     source: "llm-d, kthena and SGLang routers select workers by label or address, not by kv_role; vLLM kv_role",
 };
 

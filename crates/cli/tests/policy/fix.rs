@@ -136,7 +136,7 @@ fn scripts_where_the_text_is_as_it_reads() {
     // A script inside a script, as it reads.
     let text = script("").replace(
         "              \n",
-        "              export A='x'; bash -c \"export UCX_TLS='rc, cuda_copy'; python3 -m dynamo.vllm --disaggregation-mode decode\"\n",
+        "              export A='x'; bash -c \"export UCX_TLS='rc, cuda_copy'; python3 -m dynamo.vllm --disaggregation-mode decode --kv-transfer-config.kv_connector NixlConnector\"\n",
     );
     fixes(&text, &text.replace("rc, cuda", "rc,cuda"));
     // Inside a quoted string of YAML a script is not written as it reads.

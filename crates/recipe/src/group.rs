@@ -42,11 +42,7 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
                 .into_iter()
                 .map(|d| resolve::resolve(d, in_directory)),
         );
-        let mut of_file = pairing::of_file(
-            &file.path,
-            &file.objects,
-            workers,
-        );
+        let mut of_file = pairing::of_file(&file.path, &file.objects, workers);
         let mut loose = loose(&file.loose_env, &file.loose_flags);
         let around = if file.around == Surroundings::default() {
             Vec::new()

@@ -643,9 +643,10 @@ fn moves_kv(settings: &[Setting]) -> bool {
             .value
             .literal()
             .is_some_and(settings::connectors::moves_kv),
-        "--disaggregation-transfer-backend" | "cache_transceiver_config.backend" => true,
-        // Its value cannot be read; it is there all the same.
-        "--kv-transfer-config" => true,
+        // The last stands for a value that cannot be read; it is there all the same.
+        "--disaggregation-transfer-backend"
+        | "cache_transceiver_config.backend"
+        | "--kv-transfer-config" => true,
         _ => false,
     })
 }

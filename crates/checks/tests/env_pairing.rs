@@ -171,6 +171,50 @@ fn the_half_without_a_connector_belongs_to_the_other() {
 }
 
 #[test]
+fn arguments_of_the_images_own_program_are_seen() {
+    let pair = |decode: &str| {
+        let image = |object: Object| {
+            let text = object.yaml();
+            let (from, to) = (
+                text.find("        command:").unwrap_or(0),
+                text.find("        env:").unwrap_or(0),
+            );
+            let (head, tail) = (
+                text.get(..from).unwrap_or_default(),
+                text.get(to..).unwrap_or_default(),
+            );
+            format!("{head}        args: [{}]\n{tail}", object.command)
+                .replace("team/engine", "vllm/vllm-openai")
+        };
+        let text = [
+            image(Object::new(
+                "llm-prefill",
+                format!("--model, /models/m, --kv-transfer-config, '{NIXL}'"),
+            )),
+            image(Object::new("llm-decode", decode)),
+        ];
+        let draft = recipe::read("all.yaml", &text.join("---\n"));
+        judge_env(&recipe::assemble(vec![draft]), Vec::new())
+    };
+    for decode in [
+        "--model, /models/m, --port, '8000'",
+        "--model, team/m",
+        "team/m, --port, '8000'",
+    ] {
+        assert_eq!(
+            causes(&pair(decode)),
+            [("decode-no-connector", Status::Fail)],
+            "{decode}"
+        );
+    }
+    for decode in ["/scripts/start.sh", "start.sh, --port, '8000'"] {
+        let report = pair(decode);
+        assert_eq!(causes(&report), [], "{decode}");
+        assert_eq!(report.readiness, Readiness::Inconclusive, "{decode}");
+    }
+}
+
+#[test]
 fn directories_that_are_called_after_roles_hold_halves() {
     let report = judge(&[
         (

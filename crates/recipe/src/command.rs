@@ -81,6 +81,11 @@ pub(crate) fn read(text: &Text<'_>, container: Node<'_>) -> Run {
         }
     }
     let mut run = read_items(text, &items);
+    if container.get("command").is_none_or(Node::is_null) {
+        // Arguments of the image's own program: `team/model` is a model, not a file that is run.
+        run.runs
+            .retain(|path| path.starts_with(['/', '.', '$', '~']) || is_script_name(path));
+    }
     let nothing_known = run.engine.is_none() && !run.frontend && !run.tool && run.runs.is_empty();
     if nothing_known
         && run.flags.is_empty()
@@ -431,6 +436,10 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 }
                 None => {}
             }
+        }
+        // Flags of the image's own program.
+        if rest.first().is_some_and(|w| is_flag(&w.text)) {
+            return;
         }
         // `bash /scripts/start.sh`, `/entrypoint.sh`: what it starts is in that file.
         let shells = [

@@ -250,13 +250,22 @@ fn sentence(
             "KV transfer cannot be trusted; fix first: {}{part}",
             about(Status::Fail)
         ),
-        Readiness::Inconclusive => match results.iter().find(|r| is_needed(r)) {
-            Some(needed) => format!(
-                "not all that a verdict needs could be seen: {}{part}",
-                needed.detail
-            ),
-            None => format!("not all that a verdict needs could be read{part}"),
-        },
+        Readiness::Inconclusive => {
+            let mut needed = results.iter().filter(|r| is_needed(r));
+            match needed.next() {
+                Some(first) => {
+                    let more = match needed.count() {
+                        0 => String::new(),
+                        n => format!("; {n} more"),
+                    };
+                    format!(
+                        "not all that a verdict needs could be seen: {}{more}{part}",
+                        first.detail
+                    )
+                }
+                None => format!("not all that a verdict needs could be read{part}"),
+            }
+        }
         Readiness::Degraded => {
             let how = if first(results, Status::Warn).is_some_and(may_stop) {
                 "it may not start, or move no KV at all"

@@ -1000,11 +1000,33 @@ fn cases() -> Vec<Case> {
             both(|r| efa(r).kv(NIXL).env("UCX_TLS", "srd,cuda_copy").env("UCX_RNDV_THRESH", "8k")),
             ucx("UCX_RNDV_THRESH", "8k"),
         ),
-        warn(
-            "setting-forces-slow-path",
+        fail(
+            "setting-value-invalid",
             "UCX_IB_GPU_DIRECT_RDMA",
             ucx("UCX_IB_GPU_DIRECT_RDMA", "true"),
             both(|r| efa(r).env("UCX_IB_GPU_DIRECT_RDMA", "true")),
+        ),
+        fail(
+            "setting-value-invalid",
+            "UCX_IB_GID_INDEX",
+            ucx("UCX_IB_GID_INDEX", "true"),
+            ucx("UCX_IB_GID_INDEX", "auto"),
+        ),
+        warn(
+            "setting-value-invalid",
+            "UCX_CUDA_COPY_REG_WHOLE_ALLOC",
+            ucx("UCX_CUDA_COPY_REG_WHOLE_ALLOC", "true"),
+            ucx("UCX_CUDA_COPY_REG_WHOLE_ALLOC", "auto"),
+        ),
+        warn(
+            "setting-value-invalid",
+            "MC_GID_INDEX",
+            both(|r| {
+                sglang(r)
+                    .without("--disaggregation-transfer")
+                    .env("MC_GID_INDEX", "true")
+            }),
+            both(|r| sglang(r).env("MC_GID_INDEX", "true")),
         ),
         warn(
             "no-fabric-and-no-transport-setting",
@@ -1018,6 +1040,16 @@ fn cases() -> Vec<Case> {
         note(cause, name, ucx(name, shows), ucx(name, quiet))
     };
     cases.extend([
+        note(
+            "mooncake-store-protocol-tcp",
+            "MOONCAKE_PROTOCOL",
+            both(|r| {
+                sglang(r)
+                    .without("--disaggregation-transfer")
+                    .env("MOONCAKE_PROTOCOL", "tcp")
+            }),
+            both(|r| sglang(r).env("MOONCAKE_PROTOCOL", "rdma")),
+        ),
         beside("ucx-gdr-forced-yes", "UCX_IB_GPU_DIRECT_RDMA", "yes", "try"),
         beside(
             "ucx-warn-unused-suppressed",

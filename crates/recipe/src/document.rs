@@ -341,7 +341,10 @@ fn too_many_aliases(text: &Text<'_>, root: Node<'_>) -> InputProblem {
 
 /// Whether an error stands where a template language was left in.
 fn is_template(source: &str, error: &SyntaxError) -> bool {
-    if !(source.contains("{{") || source.contains("{%")) {
+    // Braces without end are too much for the parser, not another language.
+    if matches!(error.kind, ErrorKind::TooDeep | ErrorKind::TooManyNodes)
+        || !(source.contains("{{") || source.contains("{%"))
+    {
         return false;
     }
     // The braces must stand outside quotes on some line up to the error: JSON in a string has them too.
@@ -350,7 +353,10 @@ fn is_template(source: &str, error: &SyntaxError) -> bool {
         ["{{", "{%"].iter().any(|open| {
             line.find(open).is_some_and(|at| {
                 let before = line.get(..at).unwrap_or_default();
-                !before.starts_with('#')
+                let rest = line.get(at..).unwrap_or_default();
+                // No template language opens with more than three.
+                !rest.starts_with("{{{{")
+                    && !before.starts_with('#')
                     && before.matches('"').count() % 2 == 0
                     && before.matches('\'').count() % 2 == 0
             })

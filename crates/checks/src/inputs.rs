@@ -66,6 +66,12 @@ pub const PROBLEMS: &[Cause] = &[
         "correct the line that is named",
     ),
     problem(
+        "input-wrong-shape",
+        "a part of an object is of another shape than its kind has, such as a list where a mapping belongs",
+        "Kubernetes refuses the object, and what is in the part cannot be read",
+        "correct the line that is named",
+    ),
+    problem(
         "input-template",
         "a document is a template",
         "it is left out, never guessed at",

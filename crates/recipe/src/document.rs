@@ -13,6 +13,7 @@ use crate::patches;
 use crate::place::Text;
 use crate::pod_facts;
 use crate::pods::Scope;
+use crate::shapes;
 use crate::values;
 
 /// Lists inside lists deeper than this are hostile.
@@ -223,6 +224,7 @@ pub(crate) fn manifest(
         object_index: last_index(file),
         ..Scope::default()
     };
+    shapes::check(text, root, &kind, file);
     match kind.as_str() {
         "DynamoGraphDeployment" => dynamo::graph(text, root, &scope, file),
         "DynamoComponentDeployment" => dynamo::component_deployment(text, root, &scope, file),

@@ -29,6 +29,7 @@ mod pods;
 mod resolve;
 mod resources;
 mod scalar_map;
+mod shapes;
 mod shell;
 mod values;
 

@@ -1011,10 +1011,7 @@ mod tests {
             "`true` is not a number: Mooncake takes it for 0",
         );
         assert_eq!(problem("MC_GID_INDEX", "3"), None);
-        assert_eq!(
-            problem("MC_IB_PORT", "300").unwrap().0,
-            ProblemKind::Noop
-        );
+        assert_eq!(problem("MC_IB_PORT", "300").unwrap().0, ProblemKind::Noop);
         assert_problem(
             "TRTLLM_USE_NIXL_KVCACHE",
             "true",

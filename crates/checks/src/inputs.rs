@@ -108,6 +108,12 @@ pub const PROBLEMS: &[Cause] = &[
         "run the command that is named, and give its output to env -",
     ),
     problem(
+        "input-values-alone",
+        "chart values name prefill and decode, and what makes workers of them is not in the input",
+        "nothing can be said of workers that cannot be seen",
+        "give the chart with --values FILE, or the result of rendering it",
+    ),
+    problem(
         "input-chart-not-rendered",
         "a Helm chart was not rendered: helm is missing or failed, or a dependency is not in charts/",
         "templates are left out, and values are judged as far as they tell something",

@@ -253,6 +253,7 @@ pub(crate) fn manifest(
                 }
             } else {
                 values::loose(text, root, file);
+                values::alone(text, root, file);
             }
         }
         kind if NO_WORKERS.contains(&kind) => {}

@@ -22,6 +22,7 @@ mod expand;
 mod generic;
 mod group;
 mod json_keys;
+mod lmcache;
 mod patches;
 mod place;
 mod pod_facts;

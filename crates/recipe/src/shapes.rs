@@ -265,10 +265,7 @@ impl Reader<'_, '_> {
         self.problems.push(if template {
             InputProblem {
                 cause: "input-template",
-                detail: format!(
-                    "line {}: {name} is filled in by a template, and what with is not known",
-                    position.0
-                ),
+                detail: format!("{name} is filled in by a template, and what with is not known"),
                 fix:
                     "render it first (helm template, or the tool that owns it) and give the result"
                         .into(),
@@ -278,11 +275,7 @@ impl Reader<'_, '_> {
         } else {
             InputProblem {
                 cause: "input-wrong-shape",
-                detail: format!(
-                    "line {}: {name}: got {got}, expected {}",
-                    position.0,
-                    wanted.as_str()
-                ),
+                detail: format!("{name}: got {got}, expected {}", wanted.as_str()),
                 fix: "correct it: Kubernetes refuses the object as it is".into(),
                 position: Some(position),
                 outcome: Outcome::Broken,

@@ -426,7 +426,10 @@ fn nobody(view: &View<'_>, findings: &mut Findings) {
             Finding::skipped(
                 NAME,
                 Reason::NotVisible,
-                "no rule for this connector says what fabric it needs",
+                view.kv.iter().find_map(|w| w.path.open()).map_or_else(
+                    || "no rule for this connector says what fabric it needs".to_owned(),
+                    |why| format!("what fabric is needed cannot be told: {why}"),
+                ),
             )
             .workers(workers()),
         );

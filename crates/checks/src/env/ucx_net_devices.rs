@@ -7,7 +7,7 @@
 //!
 //! Mooncake's pin, `--disaggregation-ib-device`, is judged the same way for its number of devices.
 
-use model::{Setting, Value};
+use model::{Reason, Setting, Value};
 use settings::ucx_net_devices::{self, ItemKind};
 
 use crate::check::{Cause, Check};
@@ -140,6 +140,16 @@ fn ucx(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, findings: &mut F
             ));
         }
     };
+    if let Some(why) = kv.path.open() {
+        return findings.push(finish(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                format!("{VARIABLE}={value} cannot be judged: {why}"),
+            ),
+            role.to_owned(),
+        ));
+    }
     if !kv.path.may_use_ucx() {
         let carrier = kv.path.summary().unwrap_or_default();
         return findings.push(finish(

@@ -12,7 +12,7 @@
 //! A deny list (`^…`) and a missing TCP fallback are fine. The order in a list is no preference.
 //! Where KV does not go over UCX (LIBFABRIC, Mooncake) the variable changes nothing for KV.
 
-use model::{Accelerator, Place, Setting, Value};
+use model::{Accelerator, Place, Reason, Setting, Value};
 use settings::ucx_tls::{self, Init, ItemFault, TlsEffect};
 
 use crate::check::{Cause, Check};
@@ -203,6 +203,18 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             }
         };
         let Some(effect) = &kv.tls else { continue };
+        if let Some(why) = kv.path.open() {
+            findings.push(
+                Finding::skipped(
+                    NAME,
+                    Reason::NotVisible,
+                    format!("{VARIABLE}={value} cannot be judged: {why}"),
+                )
+                .worker(kv.worker)
+                .at(&setting.place, role),
+            );
+            continue;
+        }
         if !kv.path.may_use_ucx() {
             let carrier = kv.path.summary().unwrap_or_default();
             findings.push(

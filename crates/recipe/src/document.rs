@@ -8,6 +8,7 @@ use yaml::{ErrorKind, Limits, Node, Parsed, SyntaxError};
 use crate::config_map;
 use crate::draft::{FileDraft, ObjectDraft};
 use crate::dynamo;
+use crate::elsewhere;
 use crate::generic;
 use crate::patches;
 use crate::place::Text;
@@ -54,6 +55,7 @@ pub fn read(path: &str, source: &str) -> FileDraft {
         config_maps: Vec::new(),
         around: model::Surroundings::default(),
         problems: Vec::new(),
+        references: Vec::new(),
         loose_env: Vec::new(),
         loose_flags: Vec::new(),
         budget: 0,
@@ -175,11 +177,11 @@ pub(crate) fn manifest(
         });
         return;
     }
-    let kind = root
-        .get("kind")
-        .and_then(Node::text)
-        .unwrap_or_default()
-        .to_owned();
+    let kind = match root.get("kind").and_then(Node::text) {
+        Some(kind) => kind.to_owned(),
+        None if elsewhere::is_kustomization(text, root) => "Kustomization".to_owned(),
+        None => String::new(),
+    };
     if let Some(items) = root
         .get("items")
         .filter(|i| i.is_sequence() && (kind.is_empty() || kind.ends_with("List")))
@@ -241,7 +243,16 @@ pub(crate) fn manifest(
             .around
             .headless_services
             .extend(pod_facts::headless(text, root, name)),
-        "Kustomization" | "Component" => patches::kustomization(text, root, &scope, file),
+        "Kustomization" | "Component" => {
+            patches::kustomization(text, root, &scope, file);
+            if root
+                .get("apiVersion")
+                .and_then(Node::text)
+                .is_none_or(|v| v.starts_with("kustomize.config.k8s.io/"))
+            {
+                elsewhere::references(text, root, file);
+            }
+        }
         "ModelBooster" => values::read(text, root, &scope, file),
         "RoleBasedGroup" => generic::role_based_group(text, root, &scope, file),
         "" => {

@@ -9,6 +9,7 @@ use model::{
 
 use crate::credentials;
 use crate::draft::{ConfigMapDraft, EnvDraft, EnvValue, FileDraft, FlagDraft, ObjectDraft};
+use crate::elsewhere::{self, ClaimObjects};
 use crate::resolve::{self, Resolved};
 
 /// Turns the drafts of all files into facts.
@@ -17,6 +18,8 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
     // ConfigMaps may stand in another file of the same directory.
     let mut maps: BTreeMap<String, Vec<ConfigMapDraft>> = BTreeMap::new();
     let mut files = files;
+    elsewhere::missing(&mut files);
+    let claims = ClaimObjects::of(&files);
     for file in &mut files {
         maps.entry(directory(&file.path).to_owned())
             .or_default()
@@ -55,6 +58,9 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
         }
     }
     facts.deployments = join_halves(open);
+    for deployment in &mut facts.deployments {
+        claims.complete(deployment);
+    }
     facts
 }
 

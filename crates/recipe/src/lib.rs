@@ -16,6 +16,7 @@ mod credentials;
 mod document;
 mod draft;
 mod dynamo;
+mod elsewhere;
 mod engine;
 mod env;
 mod expand;

@@ -5,6 +5,7 @@
 //! parallelism or replica counts are not.
 
 use model::{Engine, Role, Setting};
+use settings::version::UcxVersion;
 
 use crate::check::{Cause, Check};
 use crate::finding::{Finding, Findings};
@@ -338,6 +339,10 @@ fn nic_lists(view: &View<'_>, findings: &mut Findings) {
         }) else {
             continue;
         };
+        if name == "UCX_NET_DEVICES" && same_but_for_ports(first_items, other_items) {
+            ports(first, first_setting, other, other_setting, findings);
+            continue;
+        }
         let only = |a: &[&str], b: &[&str]| {
             a.iter()
                 .filter(|i| !b.contains(i))
@@ -379,6 +384,63 @@ fn nic_lists(view: &View<'_>, findings: &mut Findings) {
             ),
         );
     }
+}
+
+/// Whether two lists name the same devices, one with ports and the other without.
+fn same_but_for_ports(a: &[&str], b: &[&str]) -> bool {
+    let devices = |list: &[&str]| {
+        let mut names: Vec<String> = list
+            .iter()
+            .map(|i| i.split(':').next().unwrap_or_default().to_owned())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    let ports = |list: &[&str]| list.iter().filter_map(|i| i.split_once(':')).count();
+    devices(a) == devices(b) && (ports(a) < a.len() || ports(b) < b.len())
+}
+
+/// One list with ports, one without: the same devices to some releases of UCX.
+fn ports(
+    first: &WorkerView<'_>,
+    first_setting: &Setting,
+    other: &WorkerView<'_>,
+    other_setting: &Setting,
+    findings: &mut Findings,
+) {
+    let bare = |w: &WorkerView<'_>| {
+        let value = w.worker.literal("UCX_NET_DEVICES").unwrap_or_default();
+        value.split(',').any(|i| !i.contains(':'))
+    };
+    let new = [first, other].iter().filter(|w| bare(w)).all(|w| {
+        let image = w.worker.image.as_ref();
+        image
+            .and_then(|i| image::ucx(&i.value))
+            .is_some_and(|v| v >= UcxVersion::new(1, 21))
+    });
+    let label = |w: &WorkerView<'_>| {
+        let how = if bare(w) { "without port" } else { "with port" };
+        format!("{} ({}): {how}", w.worker.role.as_str(), w.worker.name)
+    };
+    let detail =
+        "UCX_NET_DEVICES names the same devices, with a port on one role and without on the other";
+    let finding = if new {
+        Finding::ok(NAME, detail)
+    } else {
+        Finding::warn(
+            NAME,
+            &NIC_LISTS_DIFFER,
+            format!("{detail}; before UCX 1.21 a name without port matches nothing"),
+        )
+        .fix("write device:port on both roles, such as mlx5_0:1")
+    };
+    findings.push(
+        finding
+            .workers([first.worker, other.worker])
+            .at(&first_setting.place, label(first))
+            .at(&other_setting.place, label(other)),
+    );
 }
 
 /// fp8 on one role, and on the other what the model brings.

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{ClaimTemplate, ComputeDomain, Deployment, InputProblem, Outcome};
+use model::{ClaimTemplate, ComputeDomain, Deployment, InputProblem, Outcome, Surroundings};
 use yaml::Node;
 
 use crate::draft::FileDraft;
 use crate::place::Text;
+use crate::resources;
 
 /// A path that a kustomization names.
 #[derive(Debug, Clone)]
@@ -112,8 +113,8 @@ fn plain(directory: &str, path: &str) -> String {
 /// Objects behind device claims, by the name of the template that claims refer to.
 #[derive(Default)]
 pub(crate) struct ClaimObjects {
-    domains: BTreeMap<String, Arc<ComputeDomain>>,
-    templates: BTreeMap<String, Arc<ClaimTemplate>>,
+    domains: BTreeMap<String, ComputeDomain>,
+    templates: BTreeMap<String, ClaimTemplate>,
 }
 
 impl ClaimObjects {
@@ -121,48 +122,68 @@ impl ClaimObjects {
     pub(crate) fn of(files: &[FileDraft]) -> Self {
         let mut all = Self::default();
         for file in files {
-            for domain in &file.compute_domains {
+            for domain in &file.around.compute_domains {
                 if let Some(name) = &domain.template {
                     all.domains
                         .entry(name.clone())
-                        .or_insert_with(|| Arc::new(domain.clone()));
+                        .or_insert_with(|| domain.clone());
                 }
             }
-            for template in &file.claim_templates {
+            for template in &file.around.claim_templates {
                 all.templates
                     .entry(template.name.clone())
-                    .or_insert_with(|| Arc::new(template.clone()));
+                    .or_insert_with(|| template.clone());
             }
         }
         all
     }
 
-    /// Gives a deployment the objects that its workers claim from and that its own files do not hold.
+    /// Gives a deployment the objects that its workers claim from and that its own files do not hold, and its workers
+    /// the kind of accelerator that their claims are on.
     pub(crate) fn complete(&self, deployment: &mut Deployment) {
         if self.domains.is_empty() && self.templates.is_empty() {
             return;
         }
+        let more = self.missing(deployment);
+        if more != Surroundings::default() {
+            deployment.around.push(Arc::new(more));
+        }
+        let mut workers = std::mem::take(&mut deployment.workers);
+        for worker in workers.iter_mut().filter(|w| w.accelerator.is_none()) {
+            worker.accelerator = worker
+                .claims
+                .iter()
+                .filter_map(|c| c.template.as_ref())
+                .filter_map(|name| deployment.claim_templates().find(|t| t.name == *name))
+                .flat_map(|t| &t.devices)
+                .find_map(|class| resources::accelerator_of_class(class));
+        }
+        deployment.workers = workers;
+    }
+
+    fn missing(&self, deployment: &Deployment) -> Surroundings {
         let claimed: BTreeSet<&str> = deployment
             .workers
             .iter()
-            .flat_map(|w| w.claims.iter().chain(&w.unlisted_claims))
+            .flat_map(|w| w.claims.iter().chain(&w.pod().unlisted_claims))
             .filter_map(|c| c.template.as_deref())
             .collect();
+        let mut more = Surroundings::default();
         for name in claimed {
             if let Some(domain) = self.domains.get(name)
                 && !deployment
-                    .compute_domains
-                    .iter()
+                    .compute_domains()
                     .any(|d| d.template.as_deref() == Some(name))
             {
-                deployment.compute_domains.push((**domain).clone());
+                more.compute_domains.push(domain.clone());
             }
             if let Some(template) = self.templates.get(name)
-                && !deployment.claim_templates.iter().any(|t| t.name == name)
+                && !deployment.claim_templates().any(|t| t.name == name)
             {
-                deployment.claim_templates.push((**template).clone());
+                more.claim_templates.push(template.clone());
             }
         }
+        more
     }
 }
 

@@ -8,6 +8,7 @@ use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagD
 use crate::engine;
 use crate::expand::{Expanded, Syntax, Variables};
 use crate::lmcache;
+use crate::resources;
 
 /// Flags that name a configuration file, by engine.
 const CONFIG_FLAGS: [&str; 5] = [
@@ -78,6 +79,14 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         && !draft.run.tool
         && !job_without_role
         && (is_engine || draft.accelerators.is_some() || draft.patch);
+    // A count without a kind is of the usual one, unless the image is for another.
+    let accelerator = draft
+        .accelerator
+        .or_else(|| {
+            let image = draft.image.as_ref()?;
+            resources::accelerator_of_image(&image.value)
+        })
+        .or_else(|| draft.accelerators.map(|_| model::Accelerator::Nvidia));
     let worker = Box::new(Worker {
         name: draft.name,
         container: draft.container,
@@ -92,7 +101,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         unknown_names,
         resources: draft.resources,
         accelerators: draft.accelerators,
-        accelerator: draft.accelerator,
+        accelerator,
         claims: draft.claims,
         privileged: draft.privileged,
         capabilities: draft.capabilities,

@@ -58,6 +58,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     // A chart may add both.
     let deliberate = view.deployment.partial == Some(model::Partial::Values)
         || view.asks_for_fabric()
+        || view.kv.iter().any(|w| w.fabric.open_claim.is_some())
         || view.is_single_host()
         || unset.len() < COMMON.len()
         || workers

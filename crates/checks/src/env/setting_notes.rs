@@ -255,7 +255,8 @@ pub(crate) fn about(view: &View<'_>, worker: &Worker, setting: &Setting) -> Opti
         ),
         "UCX_MEMTYPE_CACHE" | "UCX_MEMTYPE_REG_WHOLE" => hit(on_ucx && off(), &MEMTYPE_CACHE),
         "UCX_CUDA_IPC_ENABLE_MNNVL" => hit(
-            kv.is_some_and(|w| w.fabric.compute_domain.is_none()) && !view.is_part(),
+            kv.is_some_and(|w| w.fabric.compute_domain.is_none() && w.fabric.open_claim.is_none())
+                && !view.is_part(),
             &MNNVL_WITHOUT_DOMAIN,
         ),
         "UCX_IB_PCI_RELAXED_ORDERING" | "NCCL_IB_PCI_RELAXED_ORDERING" => Some(&RELAXED_ORDERING),

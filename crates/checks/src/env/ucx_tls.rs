@@ -51,7 +51,7 @@ const TCP_ONLY: Cause = Cause {
     id: "ucx-tls-tcp-only",
     what: "UCX_TLS leaves TCP as the only transport between nodes",
     why: "no RDMA transport may be chosen: KV goes over sockets, and GPU data through host memory",
-    fix: "remove UCX_TLS (UCX then uses every transport that works), or list rc with cuda_copy and cuda_ipc",
+    fix: "remove UCX_TLS (UCX then uses every transport that works), or list rc with the accelerator's own transports: cuda_copy and cuda_ipc (AMD: rocm_copy and rocm_ipc, Intel XPU: ze_copy and ze_ipc)",
     quiet_if: "no KV worker; a backend other than UCX; both roles in one pod; XPU and CPU examples whose base path is TCP (a note); multi-node NVLink with a compute domain",
     source: "UCX ucp_context.c; reference model checked against UCX 1.13 to 1.23",
 };
@@ -123,7 +123,7 @@ const UNKNOWN_NAME: Cause = Cause {
     id: "ucx-tls-unknown-name",
     what: "UCX_TLS has names that no UCX knows: misspelt, or another library's word (rdma, efa, ibverbs)",
     why: "UCX drops them with one warning in its log; what is left decides",
-    fix: "use UCX's names: rc, dc, ud for InfiniBand and RoCE, srd for EFA, cuda_copy and cuda_ipc for GPU memory",
+    fix: "use UCX's names: rc, dc, ud for InfiniBand and RoCE, srd for EFA, cuda_copy and cuda_ipc for GPU memory (AMD: rocm_copy and rocm_ipc, Intel XPU: ze_copy and ze_ipc)",
     quiet_if: "the name exists in another UCX release",
     source: "UCX ucp_context.c:764-790, 1508",
 };
@@ -279,7 +279,7 @@ fn judge(
         let detail = format!(
             "{role}: {VARIABLE} has {} that UCX does not know; {}",
             names.join(", "),
-            effect.one_line()
+            one_line(kv, effect)
         );
         // The dropped item was the one that mattered.
         let fatal = effect.init == Init::FailNoUsable
@@ -327,6 +327,7 @@ fn judge(
             } else {
                 Finding::warn(NAME, &NO_GPU_MEMORY, detail)
             };
+            let finding = finding.fix(format!("add {missing}, or remove UCX_TLS"));
             return findings.push(at(finding, format!("{role}: no {missing}")));
         }
     }
@@ -334,7 +335,10 @@ fn judge(
         return;
     }
     if !judged {
-        let mut finding = Finding::ok(NAME, format!("{VARIABLE}={value}: {}", effect.one_line()));
+        let mut finding = Finding::ok(
+            NAME,
+            format!("{VARIABLE}={value}: {}", one_line(kv, effect)),
+        );
         if effect.rdma && effect.tcp && ucx_tls::is_allow_list(value) {
             finding = finding.note("tcp in the list allows a silent fallback; without it a missing RDMA path is an error at once");
         }
@@ -419,10 +423,9 @@ fn network(
     }
     if effect.rdma {
         let visible = devices
-            || view
-                .kv
-                .iter()
-                .any(|w| w.fabric.privileged || w.worker.host_network);
+            || view.kv.iter().any(|w| {
+                w.fabric.privileged || w.worker.host_network || w.fabric.open_claim.is_some()
+            });
         if allow && !effect.tcp && !visible && !view.is_part() && !view.is_single_host() {
             findings.push(finish(
                 Finding::fail(NAME, &RC_ONLY, format!("{role}: {VARIABLE}={value} has RDMA as its only way to other nodes, and no role asks for an RDMA device")),
@@ -476,9 +479,23 @@ fn tcp_only(
     if view.is_part() && !view.asks_for_fabric() {
         // What the patched objects ask for is not here.
         findings.push(
-            finish(Finding::ok(NAME, format!("{VARIABLE}={value}: {}", effect.one_line())), role.to_owned())
+            finish(Finding::ok(NAME, format!("{VARIABLE}={value}: {}", one_line(kv, effect))), role.to_owned())
                 .note("it leaves only TCP between nodes unless the patched object claims a compute domain"),
         );
+        return true;
+    }
+    if let Some(claim) = kv.fabric.open_claim.filter(|_| effect.mnnvl) {
+        findings.push(finish(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                format!(
+                    "{VARIABLE}={value} is right where {} is the channel of a compute domain, and leaves TCP between nodes otherwise; what it is, is not in the input",
+                    crate::fabric::claim_name(claim)
+                ),
+            ),
+            role.to_owned(),
+        ));
         return true;
     }
     let asked = view.kv.iter().find(|w| w.fabric.any());
@@ -556,6 +573,11 @@ fn fabric_place<'f>(kv: &'f WorkerView<'_>) -> Option<&'f Place> {
         .map(crate::fabric::Rdma::place)
         .or(kv.fabric.efa.map(|r| &r.place))
         .or(kv.fabric.compute_domain.map(|c| &c.place))
+}
+
+/// The effect in one sentence, in the words of this worker's accelerator.
+fn one_line(kv: &WorkerView<'_>, effect: &TlsEffect) -> String {
+    effect.one_line_with(gpu_memory(kv).unwrap_or("cuda_copy"))
 }
 
 /// The transport without which UCX does not know this worker's accelerator memory.

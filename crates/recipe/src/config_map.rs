@@ -158,6 +158,9 @@ pub(crate) fn flags(text: &Text<'_>, root: Node<'_>, form: Form, out: &mut Vec<F
             continue;
         }
         if let Some((flag, _)) = engine::known_flag(&format!("--{name}")) {
+            if engine::is_switch(flag) && engine::is_off(&value.raw()) {
+                continue;
+            }
             let json = flag == "--kv-transfer-config";
             if value.is_scalar() || json {
                 push(flag.to_owned(), value, json);

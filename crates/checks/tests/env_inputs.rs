@@ -84,6 +84,12 @@ fn values_with_variables_are_judged_for_them() {
         causes(&report, Status::Warn),
         ["ucx-tls-tcp-only", "ucx-tls-tcp-only"]
     );
+    // Nothing tells what accelerator it is.
+    let report = judge(&[("values.yaml", "decodeWorker:\n  env: {UCX_TLS: rc}\n")]);
+    assert_eq!(
+        causes(&report, Status::Warn),
+        ["ucx-tls-no-gpu-memory-transport"]
+    );
     let report = judge(&[(
         "values.yaml",
         "modelSpec:\n- name: a\n  repository: lmcache/vllm-openai\n  tag: v1\n  lmcacheConfig: {enabled: true, enablePD: true, enableNixl: true, nixlRole: sender, kvRole: kv_producer}\n- name: b\n  repository: lmcache/vllm-openai\n  tag: v1\n  lmcacheConfig: {enabled: true, enablePD: true, enableNixl: true, nixlRole: receiver, kvRole: kv_consumer}\n",

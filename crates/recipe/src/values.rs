@@ -335,7 +335,7 @@ fn not_alone(text: &Text<'_>, at: Node<'_>, what: &str, file: &mut FileDraft) {
 }
 
 /// The first variable of an `env` list or mapping that is about KV transfer.
-fn kv_variable<'d>(list: Node<'d>) -> Option<(Node<'d>, &'d str)> {
+fn kv_variable(list: Node<'_>) -> Option<(Node<'_>, &str)> {
     let named = list.items().filter_map(|item| item.get("name"));
     list.entries()
         .map(|(key, _)| key)

@@ -322,7 +322,9 @@ fn judge(
             let detail = format!(
                 "{role}: {VARIABLE}={value} has no {missing}: UCX cannot register the accelerator's memory"
             );
-            let finding = if missing == "cuda_copy" {
+            // Values and patches without an image do not tell what accelerator it is.
+            let known = worker.accelerator.is_some() || worker.image.is_some();
+            let finding = if missing == "cuda_copy" && known {
                 Finding::fail(NAME, &NO_GPU_MEMORY, detail)
             } else {
                 Finding::warn(NAME, &NO_GPU_MEMORY, detail)
@@ -520,7 +522,10 @@ fn tcp_only(
             },
             asked.fabric.summary()
         );
-        finish(Finding::fail(NAME, &TCP_ONLY, detail), label)
+        finish(
+            Finding::fail(NAME, &TCP_ONLY, detail).fix(without_tcp(kv)),
+            label,
+        )
     } else if effect.nvlink {
         finish(
             Finding::warn(
@@ -538,7 +543,8 @@ fn tcp_only(
                 NAME,
                 &TCP_ONLY,
                 format!("{role}: {VARIABLE}={value}: KV goes over TCP"),
-            ),
+            )
+            .fix(without_tcp(kv)),
             label,
         )
     };
@@ -565,6 +571,16 @@ fn tcp_only(
     }
     findings.push(finding);
     true
+}
+
+/// What to write instead of TCP only, for this worker's accelerator.
+fn without_tcp(kv: &WorkerView<'_>) -> String {
+    let own = match gpu_memory(kv) {
+        Some("rocm_copy") => "rocm_copy and rocm_ipc",
+        Some("ze_copy") => "ze_copy and ze_ipc",
+        _ => "cuda_copy and cuda_ipc",
+    };
+    format!("remove UCX_TLS (UCX then uses every transport that works), or list rc with {own}")
 }
 
 fn fabric_place<'f>(kv: &'f WorkerView<'_>) -> Option<&'f Place> {

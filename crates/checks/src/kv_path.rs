@@ -5,10 +5,11 @@
 //! `SGLANG_DISAGGREGATION_NIXL_BACKEND`, default UCX. TensorRT-LLM moves nothing unless
 //! `cache_transceiver_config.backend` is set; DEFAULT means NIXL unless a `TRTLLM_USE_*_KVCACHE` says
 //! otherwise, and its NIXL backend is `TRTLLM_NIXL_KVCACHE_BACKEND`, default UCX. Dynamo images before 1.0
-//! default to NIXL without a flag. (ai-dynamo/dynamo: components/src/dynamo/vllm/args.py,
+//! default to NIXL without a flag. LMCache's transfer channel is NIXL (LMCACHE_TRANSFER_CHANNEL, before 0.3.8
+//! LMCACHE_ENABLE_NIXL), whose backends LMCACHE_NIXL_BACKENDS names, default UCX. (ai-dynamo/dynamo: components/src/dynamo/vllm/args.py,
 //! docs/.../efa-on-aws.mdx, docs/.../kv-cache-transfer.md)
 
-use model::{Engine, Hidden, Place, Role, Value, Worker};
+use model::{Engine, Hidden, Place, Role, Setting, Value, Worker};
 use settings::connectors::{self, Carries};
 
 /// What moves KV cache between workers.
@@ -90,6 +91,16 @@ impl KvPath {
         }
     }
 
+    /// Why it is open what carries KV under a connector that is known.
+    pub(crate) fn open(&self) -> Option<&'static str> {
+        match (&self.connector, &self.backend) {
+            (Connector::Other(name), None) if name.starts_with(LMCACHE) => Some(
+                "LMCache moves KV over NIXL, and so over UCX, where its own configuration says so, and that is not in the input",
+            ),
+            _ => None,
+        }
+    }
+
     pub(crate) fn uses_libfabric(&self) -> bool {
         self.backend == Some(Backend::Libfabric)
     }
@@ -162,6 +173,12 @@ fn vllm(worker: &Worker) -> KvPath {
             place: Some(setting.place.clone()),
         };
     }
+    if let Some(setting) = connectors
+        .iter()
+        .find(|s| s.value.literal().is_some_and(|n| n.starts_with(LMCACHE)))
+    {
+        return lmcache(worker, setting);
+    }
     if let Some(setting) = connectors.first() {
         let name = setting.value.literal().unwrap_or_default().to_owned();
         return KvPath {
@@ -209,6 +226,56 @@ fn vllm(worker: &Worker) -> KvPath {
         backend: None,
         backend_is_named: false,
         place: None,
+    }
+}
+
+/// How LMCache's connectors are called: LMCacheConnector, LMCacheConnectorV1, LMCacheMPConnector …
+const LMCACHE: &str = "LMCache";
+
+/// LMCache moves KV cache over NIXL where its own configuration says so. That configuration is in variables, or in a
+/// file that may not be in the input.
+fn lmcache(worker: &Worker, connector: &Setting) -> KvPath {
+    let text = |name: &str| worker.literal(name).map(str::trim);
+    let on = |name: &str| {
+        text(name).is_some_and(|v| {
+            ["true", "1", "yes"]
+                .iter()
+                .any(|t| v.eq_ignore_ascii_case(t))
+        })
+    };
+    let channel = text("LMCACHE_TRANSFER_CHANNEL").filter(|c| !c.is_empty());
+    let nixl = match channel {
+        Some(channel) => channel.eq_ignore_ascii_case("nixl"),
+        None => on("LMCACHE_ENABLE_NIXL") || on("LMCACHE_ENABLE_PD"),
+    };
+    let named = text("LMCACHE_NIXL_BACKENDS")
+        .map(|b| b.trim_matches(['[', ']']))
+        .and_then(|b| b.split(',').next())
+        .map(|b| b.trim_matches([' ', '"', '\'']))
+        .filter(|b| !b.is_empty());
+    let (name, backend) = if nixl {
+        (
+            format!("{LMCACHE}/NIXL"),
+            Some(named.map_or(Backend::Ucx, backend_of)),
+        )
+    } else if let Some(channel) = channel {
+        (
+            format!("{LMCACHE}/{channel}"),
+            Some(Backend::Other(channel.to_owned())),
+        )
+    } else {
+        // A file that says nothing of a transfer channel makes LMCache keep KV cache, not move it.
+        let backend = worker
+            .setting("lmcache.file")
+            .map(|_| Backend::Other("no transfer channel".into()));
+        let name = connector.value.literal().unwrap_or(LMCACHE).to_owned();
+        (name, backend)
+    };
+    KvPath {
+        connector: Connector::Other(name),
+        backend,
+        backend_is_named: nixl && named.is_some(),
+        place: Some(connector.place.clone()),
     }
 }
 

@@ -226,6 +226,8 @@ pub struct FileDraft {
     pub(crate) config_maps: Vec<ConfigMapDraft>,
     pub(crate) around: Surroundings,
     pub(crate) problems: Vec<InputProblem>,
+    /// What a kustomization names.
+    pub(crate) references: Vec<crate::elsewhere::Reference>,
     /// Variables of a document that describes no worker.
     pub(crate) loose_env: Vec<EnvDraft>,
     /// Engine settings of a document that describes no worker.

@@ -47,6 +47,46 @@ pub(crate) const FLAGS: [&str; 40] = [
     "--model-path",
 ];
 
+/// Those of [`FLAGS`] that are switches: the word behind one is not its value. `--no-…` turns one off again.
+const SWITCHES: [&str; 6] = [
+    "--is-prefill-worker",
+    "--is-decode-worker",
+    "--enable-sleep-mode",
+    "--enable-cumem-allocator",
+    "--enable-nccl-nvls",
+    "--enable-disagg",
+];
+
+/// Whether a flag of [`FLAGS`] takes no value.
+pub(crate) fn is_switch(flag: &str) -> bool {
+    SWITCHES.contains(&flag)
+}
+
+/// The switch that `--no-…` turns off.
+pub(crate) fn switched_off(word: &str) -> Option<&'static str> {
+    let name = word.strip_prefix("--no-").or(word.strip_prefix("--no_"))?;
+    SWITCHES
+        .into_iter()
+        .find(|known| known.strip_prefix("--").is_some_and(|k| same(k, name)))
+}
+
+/// Whether a text turns a switch off.
+pub(crate) fn is_off(value: &str) -> bool {
+    matches!(
+        value.trim().to_ascii_lowercase().as_str(),
+        "false" | "0" | "no" | "off"
+    )
+}
+
+/// A known name and one as written, `_` for `-` included.
+fn same(known: &str, name: &str) -> bool {
+    known.len() == name.len()
+        && known
+            .bytes()
+            .zip(name.bytes())
+            .all(|(k, n)| k == n || (k == b'-' && n == b'_'))
+}
+
 /// The entry of [`FLAGS`] for a flag as written, and for `--x=y` the value.
 pub(crate) fn known_flag(word: &str) -> Option<(&'static str, Option<&str>)> {
     if !word.starts_with('-') {
@@ -56,16 +96,9 @@ pub(crate) fn known_flag(word: &str) -> Option<(&'static str, Option<&str>)> {
         Some((name, value)) => (name, Some(value)),
         None => (word, None),
     };
-    let same = |known: &&str| {
-        known.len() == name.len()
-            && known
-                .bytes()
-                .zip(name.bytes())
-                .all(|(k, n)| k == n || (k == b'-' && n == b'_'))
-    };
     FLAGS
         .iter()
-        .find(|known| same(known))
+        .find(|known| same(known, name))
         .map(|known| (*known, value))
 }
 

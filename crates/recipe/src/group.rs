@@ -10,6 +10,7 @@ use model::{
 
 use crate::credentials;
 use crate::draft::{ConfigMapDraft, EnvDraft, EnvValue, FileDraft, FlagDraft};
+use crate::elsewhere::{self, ClaimObjects};
 use crate::pairing::{self, Unit};
 use crate::resolve::{self, Resolved};
 
@@ -19,6 +20,8 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
     // ConfigMaps may stand in another file of the same directory.
     let mut maps: BTreeMap<String, Vec<ConfigMapDraft>> = BTreeMap::new();
     let mut files = files;
+    elsewhere::missing(&mut files);
+    let claims = ClaimObjects::of(&files);
     for file in &mut files {
         maps.entry(directory(&file.path).to_owned())
             .or_default()
@@ -59,6 +62,9 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
         .into_iter()
         .map(deployment)
         .collect();
+    for deployment in &mut facts.deployments {
+        claims.complete(deployment);
+    }
     facts
 }
 

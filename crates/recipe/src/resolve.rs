@@ -7,6 +7,8 @@ use crate::credentials;
 use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft, Run};
 use crate::engine;
 use crate::expand::{Expanded, Syntax, Variables};
+use crate::lmcache;
+use crate::resources;
 
 /// Flags that name a configuration file, by engine.
 const CONFIG_FLAGS: [&str; 5] = [
@@ -95,6 +97,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     if let Some(protocol) = mooncake_protocol(&draft, &variables, config_maps) {
         settings.push(protocol);
     }
+    settings.extend(lmcache::settings(&draft, &variables, config_maps));
     let uses_cluster_names = cluster_names(&variables, &flags);
     let is_engine = engine.is_some();
     let named = named(&draft);
@@ -105,6 +108,14 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         && !draft.run.tool
         && !job_without_role
         && (is_engine || draft.accelerators.is_some() || draft.patch);
+    // A count without a kind is of the usual one, unless the image is for another.
+    let accelerator = draft
+        .accelerator
+        .or_else(|| {
+            let image = draft.image.as_ref()?;
+            resources::accelerator_of_image(&image.value)
+        })
+        .or_else(|| draft.accelerators.map(|_| model::Accelerator::Nvidia));
     let worker = Box::new(Worker {
         name: draft.name,
         container: draft.container,
@@ -121,7 +132,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         unknown_names,
         resources: draft.resources,
         accelerators: draft.accelerators,
-        accelerator: draft.accelerator,
+        accelerator,
         claims: draft.claims,
         privileged: draft.privileged,
         capabilities: draft.capabilities,
@@ -215,7 +226,7 @@ fn script_of(entry: &ConfigEntry) -> Option<Run> {
 }
 
 /// The ConfigMap entry that is mounted at a path.
-fn mounted<'m>(
+pub(crate) fn mounted<'m>(
     draft: &Draft,
     path: &str,
     config_maps: &'m [ConfigMapDraft],
@@ -376,18 +387,7 @@ fn mooncake_protocol(
     let Expanded::Known(path) = variables.value(env, 0) else {
         return None;
     };
-    let mount = draft
-        .mounts
-        .iter()
-        .filter(|m| path.starts_with(&m.path))
-        .max_by_key(|m| m.path.len())?;
-    let base = path.rsplit('/').next().unwrap_or_default();
-    let entry = config_maps
-        .iter()
-        .find(|c| c.name == mount.config_map)?
-        .entries
-        .iter()
-        .find(|e| e.key == base)?;
+    let entry = mounted(draft, &path, config_maps)?;
     let json: serde_json::Value = serde_json::from_str(entry.value.trim()).ok()?;
     let protocol = json.get("protocol")?.as_str()?;
     Some(Setting {
@@ -482,17 +482,22 @@ fn inline_config(json: &str, flag: &FlagDraft) -> Vec<FlagDraft> {
         return Vec::new();
     };
     let mut found = Vec::new();
-    if let Some(backend) = value
-        .get("cache_transceiver_config")
-        .and_then(|c| c.get("backend"))
-        .and_then(|b| b.as_str())
-    {
-        found.push(FlagDraft {
-            name: "cache_transceiver_config.backend".into(),
-            value: Some(backend.to_owned()),
-            form: Form::EngineConfig,
-            ..flag.clone()
-        });
+    for (section, key) in [
+        ("cache_transceiver_config", "backend"),
+        ("kv_cache_config", "dtype"),
+    ] {
+        if let Some(text) = value
+            .get(section)
+            .and_then(|c| c.get(key))
+            .and_then(|v| v.as_str())
+        {
+            found.push(FlagDraft {
+                name: format!("{section}.{key}"),
+                value: Some(text.to_owned()),
+                form: Form::EngineConfig,
+                ..flag.clone()
+            });
+        }
     }
     found
 }
@@ -616,6 +621,9 @@ fn strong_role(settings: &[Setting], named: Option<&Named>) -> Option<(Role, Pla
             return Some((role, setting.place.clone()));
         }
     }
+    if let Some(found) = lmcache::role(settings) {
+        return Some(found);
+    }
     // A P/D connector with one direction; `kv_both` says nothing. LMCache and others use the same words.
     let setting = settings.iter().find(|s| s.name == "kv_role")?;
     let role = match setting.value.literal()? {
@@ -647,6 +655,6 @@ fn moves_kv(settings: &[Setting]) -> bool {
         "--disaggregation-transfer-backend"
         | "cache_transceiver_config.backend"
         | "--kv-transfer-config" => true,
-        _ => false,
+        _ => lmcache::moves_kv(s),
     })
 }

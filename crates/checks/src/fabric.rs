@@ -8,7 +8,12 @@ pub(crate) enum Rdma<'f> {
     /// An extended resource of an RDMA device plugin.
     Resource(&'f Resource),
     /// A DRA claim on a NIC.
-    Claim(&'f Claim),
+    Claim {
+        /// The claim.
+        claim: &'f Claim,
+        /// Its device class is in the input; else only its name says that it is a NIC.
+        seen: bool,
+    },
     /// Host devices: privileged with the host's network or `/dev/infiniband`.
     HostDevices(&'f Place),
 }
@@ -17,7 +22,7 @@ impl<'f> Rdma<'f> {
     pub(crate) fn place(self) -> &'f Place {
         match self {
             Rdma::Resource(r) => &r.place,
-            Rdma::Claim(c) => &c.place,
+            Rdma::Claim { claim, .. } => &claim.place,
             Rdma::HostDevices(p) => p,
         }
     }
@@ -25,7 +30,10 @@ impl<'f> Rdma<'f> {
     pub(crate) fn describe(self) -> String {
         match self {
             Rdma::Resource(r) => format!("{}: {}", r.name, r.quantity),
-            Rdma::Claim(c) => format!("device claim {}", c.template.as_deref().unwrap_or(&c.name)),
+            Rdma::Claim { claim, seen: true } => format!("device claim {}", claim_name(claim)),
+            Rdma::Claim { claim, .. } => {
+                format!("device claim {}, a NIC by its name", claim_name(claim))
+            }
             Rdma::HostDevices(_) => "host devices".to_owned(),
         }
     }
@@ -37,6 +45,8 @@ pub(crate) struct Fabric<'f> {
     pub(crate) rdma: Option<Rdma<'f>>,
     pub(crate) efa: Option<&'f Resource>,
     pub(crate) compute_domain: Option<&'f Claim>,
+    /// A claim on something that neither its class nor its name tells.
+    pub(crate) open_claim: Option<&'f Claim>,
     /// RDMA resources that are named, with a quantity of zero included.
     pub(crate) gke_networks: bool,
     /// The container sees every device of its host.
@@ -59,10 +69,10 @@ impl Fabric<'_> {
             parts.push(format!("{}: {}", efa.name, efa.quantity));
         }
         if let Some(claim) = self.compute_domain {
-            parts.push(format!(
-                "compute domain {}",
-                claim.template.as_deref().unwrap_or(&claim.name)
-            ));
+            parts.push(format!("compute domain {}", claim_name(claim)));
+        }
+        if let (true, Some(claim)) = (parts.is_empty(), self.open_claim) {
+            parts.push(format!("device claim {}", claim_name(claim)));
         }
         if parts.is_empty() && self.privileged {
             parts.push("privileged".to_owned());
@@ -109,39 +119,92 @@ fn words_of_claim(claim: &Claim) -> String {
     .to_ascii_lowercase()
 }
 
-/// Whether a claim is on the channel of a compute domain (multi-node NVLink through IMEX).
-pub(crate) fn is_compute_domain(claim: &Claim, deployment: &Deployment) -> bool {
-    let named = deployment
-        .compute_domains()
-        .any(|d| d.template.is_some() && d.template == claim.template);
-    let words = words_of_claim(claim);
-    named || words.contains("compute-domain") || words.contains("imex") || words.contains("mnnvl")
+/// The template or claim behind a claim, else its name in the pod.
+pub(crate) fn claim_name(claim: &Claim) -> &str {
+    claim.template.as_deref().unwrap_or(&claim.name)
 }
 
-fn is_nic_claim(claim: &Claim, deployment: &Deployment) -> bool {
+/// What a claim gives, as far as it can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Given {
+    ComputeDomain,
+    Nic { seen: bool },
+    Accelerator,
+    Open,
+}
+
+/// By the objects of the input where they are there, else by the words of its name.
+fn given(claim: &Claim, deployment: &Deployment) -> Given {
+    if deployment
+        .compute_domains()
+        .any(|d| d.template.is_some() && d.template == claim.template)
+    {
+        return Given::ComputeDomain;
+    }
     let classes = deployment
         .claim_templates()
         .find(|t| Some(&t.name) == claim.template.as_ref())
         .map(|t| t.devices.as_slice())
         .unwrap_or_default();
-    let by_class = classes.iter().any(|c| {
-        let c = c.to_ascii_lowercase();
-        c.contains("rdma")
-            || c.contains("roce")
-            || c.contains("sriov")
-            || c.contains("dranet")
-            || c.contains("nic")
-            || c.contains("mellanox")
-            || c.contains("net.")
-    });
+    if !classes.is_empty() {
+        let any = |is: fn(&str) -> bool| classes.iter().any(|c| is(&c.to_ascii_lowercase()));
+        return if any(|c| c.contains("compute-domain") || c.contains("imex")) {
+            Given::ComputeDomain
+        } else if any(is_nic_class) {
+            Given::Nic { seen: true }
+        } else if any(is_accelerator) {
+            Given::Accelerator
+        } else {
+            Given::Open
+        };
+    }
     let words = words_of_claim(claim);
-    by_class
-        || words.contains("rdma")
+    if words.contains("compute-domain") || words.contains("imex") || words.contains("mnnvl") {
+        return Given::ComputeDomain;
+    }
+    let nic = words.contains("rdma")
         || words.contains("roce")
         || words.contains("infiniband")
         || words
             .split(['-', '_', ' ', '.'])
-            .any(|w| matches!(w, "nic" | "nics" | "ib" | "hca"))
+            .any(|w| matches!(w, "nic" | "nics" | "ib" | "hca"));
+    if nic {
+        Given::Nic { seen: false }
+    } else if is_accelerator(&words) {
+        Given::Accelerator
+    } else {
+        Given::Open
+    }
+}
+
+fn is_nic_class(class: &str) -> bool {
+    ["rdma", "roce", "sriov", "dranet", "nic", "mellanox", "net."]
+        .iter()
+        .any(|w| class.contains(w))
+}
+
+fn is_accelerator(words: &str) -> bool {
+    words.split(|c: char| !c.is_ascii_alphanumeric()).any(|w| {
+        let w = w.trim_end_matches(|c: char| c.is_ascii_digit());
+        matches!(
+            w,
+            "gpu"
+                | "gpus"
+                | "mig"
+                | "xpu"
+                | "npu"
+                | "tpu"
+                | "gaudi"
+                | "hpu"
+                | "neuron"
+                | "accelerator"
+        )
+    })
+}
+
+/// Whether a claim is on the channel of a compute domain (multi-node NVLink through IMEX).
+pub(crate) fn is_compute_domain(claim: &Claim, deployment: &Deployment) -> bool {
+    given(claim, deployment) == Given::ComputeDomain
 }
 
 /// What this worker asks for.
@@ -155,12 +218,25 @@ pub(crate) fn of<'f>(worker: &'f Worker, deployment: &'f Deployment) -> Fabric<'
         .resources
         .iter()
         .any(|r| r.name.starts_with("networking.gke.io.networks/rdma"));
+    let claims = || {
+        worker
+            .claims
+            .iter()
+            .map(|claim| (claim, given(claim, deployment)))
+    };
     // A network driver may attach a claim to the whole pod, so it counts although no container lists it.
-    let claim = worker
-        .claims
-        .iter()
-        .chain(&worker.pod().unlisted_claims)
-        .find(|c| !is_compute_domain(c, deployment) && is_nic_claim(c, deployment));
+    let claim = claims()
+        .chain(
+            worker
+                .pod()
+                .unlisted_claims
+                .iter()
+                .map(|claim| (claim, given(claim, deployment))),
+        )
+        .find_map(|(claim, given)| match given {
+            Given::Nic { seen } => Some(Rdma::Claim { claim, seen }),
+            _ => None,
+        });
     let device_mount = worker.host_paths.first().map(|p| &p.place);
     let host_devices = (worker.privileged && (worker.host_network || device_mount.is_some()))
         .then(|| device_mount.unwrap_or(&worker.place));
@@ -180,7 +256,7 @@ pub(crate) fn of<'f>(worker: &'f Worker, deployment: &'f Deployment) -> Fabric<'
         .map(|(_, p)| p);
     let rdma = resource
         .map(Rdma::Resource)
-        .or_else(|| claim.map(Rdma::Claim))
+        .or(claim)
         .or_else(|| host_devices.or(gke).or(attached).map(Rdma::HostDevices));
     Fabric {
         rdma,
@@ -188,10 +264,12 @@ pub(crate) fn of<'f>(worker: &'f Worker, deployment: &'f Deployment) -> Fabric<'
             .resources
             .iter()
             .find(|r| r.name == EFA && r.is_requested()),
-        compute_domain: worker
-            .claims
-            .iter()
-            .find(|c| is_compute_domain(c, deployment)),
+        compute_domain: claims()
+            .find(|(_, given)| *given == Given::ComputeDomain)
+            .map(|(claim, _)| claim),
+        open_claim: claims()
+            .find(|(claim, given)| *given == Given::Open && claim.declared)
+            .map(|(claim, _)| claim),
         gke_networks,
         privileged: worker.privileged,
     }

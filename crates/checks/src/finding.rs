@@ -128,6 +128,12 @@ impl Finding {
         finding
     }
 
+    /// A verdict needs what was skipped.
+    pub(crate) fn required(mut self) -> Self {
+        self.0.required = true;
+        self
+    }
+
     fn caused_by(mut self, cause: &'static Cause) -> Self {
         self.0.cause = Some(cause.id);
         self.0.fix = Some(cause.fix.to_owned());
@@ -205,12 +211,6 @@ impl Finding {
     /// About a device, a port or an interface.
     pub(crate) fn device(mut self, name: impl Into<String>) -> Self {
         self.0.subject.device = Some(name.into());
-        self
-    }
-
-    /// Without it no verdict can be given.
-    pub(crate) fn required(mut self) -> Self {
-        self.0.required = true;
         self
     }
 

@@ -3,10 +3,14 @@
 //! A fix is stated here in words (this variable, from this text to that one, at this place); the caller maps it to
 //! bytes and has the result judged again. What needs knowledge of the cluster is never fixed.
 
-use model::{Facts, Place, Worker};
+use std::borrow::Cow;
+
+use model::{Engine, Facts, Form, Hidden, Place, Setting, Value, Worker};
 use settings::distance::edit_distance;
 use settings::ucx_net_devices::{self, ItemKind};
 use settings::{catalogue, effect, known_names, ucx_tls};
+
+use crate::env::settings_in_force::check_name;
 
 /// What is to become of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,14 +31,19 @@ pub enum Change {
         /// As it was meant.
         to: String,
     },
+    /// Not there: nothing reads it.
+    Remove {
+        /// The variable.
+        name: String,
+    },
 }
 
 /// One fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
     /// The check whose finding it removes.
-    pub check: &'static str,
-    /// The causes that the finding can have.
+    pub check: Cow<'static, str>,
+    /// The causes that the finding can have; none where it is a setting that is only told.
     pub causes: &'static [&'static str],
     /// The deployment.
     pub deployment: String,
@@ -51,7 +60,7 @@ pub fn fixes(facts: &Facts) -> Vec<Fix> {
     let mut found = Vec::new();
     for deployment in &facts.deployments {
         for worker in deployment.kv_workers() {
-            let mut add = |check, causes, place: &Place, change| {
+            let mut add = |check: Cow<'static, str>, causes, place: &Place, change| {
                 found.push(Fix {
                     check,
                     causes,
@@ -65,12 +74,22 @@ pub fn fixes(facts: &Facts) -> Vec<Fix> {
                 if let Some(to) = only_name(&name.value, worker) {
                     let from = name.value.clone();
                     add(
-                        "env/setting-names",
-                        &["setting-name-typo"],
+                        "env/setting-names".into(),
+                        &["setting-name-typo", "flag-name-typo"],
                         &name.place,
                         Change::Rename { from, to },
                     );
                 }
+            }
+            for setting in worker.settings.iter().filter(|s| is_useless(s, worker)) {
+                add(
+                    check_name(&setting.name),
+                    &[],
+                    &setting.place,
+                    Change::Remove {
+                        name: setting.name.clone(),
+                    },
+                );
             }
             for (name, check, causes, right) in [
                 (
@@ -98,7 +117,7 @@ pub fn fixes(facts: &Facts) -> Vec<Fix> {
                 {
                     let from = from.to_owned();
                     add(
-                        check,
+                        check.into(),
                         causes,
                         &setting.place,
                         Change::Value { name, from, to },
@@ -108,6 +127,22 @@ pub fn fixes(facts: &Facts) -> Vec<Fix> {
         }
     }
     found
+}
+
+/// A variable that nothing reads, in an env list, where what the container runs can be seen: a program of its own might
+/// read anything. One that is mistaken for another is a decision, unless that other one is set as well.
+fn is_useless(setting: &Setting, worker: &Worker) -> bool {
+    let own_entry = matches!(setting.form, Form::EnvEntry | Form::EnvFlow)
+        && matches!(setting.value, Value::Literal(_));
+    let seen = worker.has_command
+        && worker.engine != Engine::Unknown
+        && worker.hidden(Hidden::Command).is_none()
+        && worker.hidden(Hidden::Environment).is_none();
+    own_entry
+        && seen
+        && catalogue::is_dead(&setting.name)
+        && catalogue::mistaken_for(&setting.name).is_none_or(|n| worker.setting(n).is_some())
+        && !worker.overridden.iter().any(|o| o.name == setting.name)
 }
 
 /// The name that was meant, where it is a slip of the hand, nothing else is as close, and the worker does not set

@@ -2,6 +2,8 @@
 //!
 //! A tag without a version (`latest`, a commit, a placeholder) tells nothing, and nothing then counts as old.
 
+use settings::version::UcxVersion;
+
 /// A version out of a tag; missing parts are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version(pub(crate) u32, pub(crate) u32, pub(crate) u32);
@@ -45,9 +47,43 @@ pub(crate) fn sglang(reference: &str) -> Option<Version> {
         .flatten()
 }
 
+/// The UCX inside, at the newest: where the tag names it (`…-ucx1.20`), and in Dynamo's images before 1.0, which are
+/// built with UCX 1.19 or 1.20 (ai-dynamo/dynamo container/build.sh, NIXL_UCX_REF).
+pub(crate) fn ucx(reference: &str) -> Option<UcxVersion> {
+    let (name, tag) = split(reference);
+    let tag = tag.unwrap_or_default().to_ascii_lowercase();
+    let named = tag.match_indices("ucx").find_map(|(at, word)| {
+        let rest = tag.get(at + word.len()..)?;
+        rest.trim_start_matches(['-', '_', 'v']).parse().ok()
+    });
+    let dynamo = ["vllm-runtime", "sglang-runtime", "tensorrtllm-runtime"]
+        .iter()
+        .any(|n| name.ends_with(n));
+    named.or_else(|| {
+        (dynamo && version(reference)? < Version(1, 0, 0)).then_some(UcxVersion::new(1, 20))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ucx_is_known_where_the_image_tells() {
+        let of = |reference| ucx(reference);
+        assert_eq!(
+            of("r.io/a/vllm:v0.10-ucx1.20.1"),
+            Some(UcxVersion::new(1, 20))
+        );
+        assert_eq!(of("r.io/a/b:cu130-ucx_v1.22"), Some(UcxVersion::new(1, 22)));
+        assert_eq!(
+            of("nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.7.0"),
+            Some(UcxVersion::new(1, 20))
+        );
+        assert_eq!(of("nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.0.0"), None);
+        assert_eq!(of("vllm/vllm-openai:v0.10.0"), None);
+        assert_eq!(of("r.io/ucx:latest"), None);
+    }
 
     #[test]
     fn versions_are_read_from_tags_only() {

@@ -66,6 +66,12 @@ pub const PROBLEMS: &[Cause] = &[
         "correct the line that is named",
     ),
     problem(
+        "input-wrong-shape",
+        "a part of an object is of another shape than its kind has, such as a list where a mapping belongs",
+        "Kubernetes refuses the object, and what is in the part cannot be read",
+        "correct the line that is named",
+    ),
+    problem(
         "input-template",
         "a document is a template",
         "it is left out, never guessed at",
@@ -100,6 +106,12 @@ pub const PROBLEMS: &[Cause] = &[
         "a kustomization was not rendered: the program is missing or failed, or it would fetch something",
         "resources and patches are judged each for itself; what they make together is not known",
         "run the command that is named, and give its output to env -",
+    ),
+    problem(
+        "input-values-alone",
+        "chart values name prefill and decode, and what makes workers of them is not in the input",
+        "nothing can be said of workers that cannot be seen",
+        "give the chart with --values FILE, or the result of rendering it",
     ),
     problem(
         "input-chart-not-rendered",

@@ -9,6 +9,7 @@ use model::{
 use crate::check::Run;
 use crate::finding::Findings;
 use crate::inputs;
+use crate::may_stop::{first, may_stop};
 use crate::policy::{Policy, Unchanged};
 use crate::registry::CHECKS;
 use crate::view::View;
@@ -80,14 +81,17 @@ fn judge_windows<W: AsRef<[Deployment]>>(
             coverage.accepted.add(accepted);
             coverage.workers_found += count(
                 deployment
-                    .workers
-                    .iter()
+                    .whole_workers()
                     .filter(|w| matches!(w.role, Role::Prefill | Role::Decode | Role::Aggregated))
                     .count(),
             );
-            let pairs =
-                deployment.role(Role::Prefill).count() * deployment.role(Role::Decode).count();
-            coverage.pairs_required += count(pairs);
+            let of_role = |role| {
+                deployment
+                    .whole_workers()
+                    .filter(|w| w.role == role)
+                    .count()
+            };
+            coverage.pairs_required += count(of_role(Role::Prefill) * of_role(Role::Decode));
             coverage.facts_seen +=
                 count(found.iter().filter(|r| r.status != Status::Skipped).count());
             coverage.facts_missing += count(
@@ -194,12 +198,12 @@ fn summary(
 ) -> DeploymentSummary {
     let readiness = readiness_of(results, deployment.is_disaggregated(), false);
     let workers = deployment
-        .workers
-        .iter()
+        .whole_workers()
         .map(|worker| WorkerSummary {
             name: worker.name.clone(),
             role: worker.role,
             engine: worker.engine,
+            engine_is_assumed: worker.engine_is_assumed,
             connector: worker
                 .role
                 .moves_kv()
@@ -223,8 +227,9 @@ fn summary(
     }
 }
 
-fn first(results: &[CheckResult], status: Status) -> Option<&CheckResult> {
-    results.iter().find(|r| r.status == status && !r.collective)
+/// A skipped result that the verdict needs.
+fn is_needed(result: &CheckResult) -> bool {
+    result.required && result.status == Status::Skipped
 }
 
 /// The verdict over one deployment.
@@ -248,11 +253,30 @@ fn sentence(
             "KV transfer cannot be trusted; fix first: {}{part}",
             about(Status::Fail)
         ),
-        Readiness::Inconclusive => format!("not all that a verdict needs could be read{part}"),
-        Readiness::Degraded => format!(
-            "it can run, with gaps; look first at: {}{part}",
-            about(Status::Warn)
-        ),
+        Readiness::Inconclusive => {
+            let mut needed = results.iter().filter(|r| is_needed(r));
+            match needed.next() {
+                Some(first) => {
+                    let more = match needed.count() {
+                        0 => String::new(),
+                        n => format!("; {n} more"),
+                    };
+                    format!(
+                        "not all that a verdict needs could be seen: {}{more}{part}",
+                        first.detail
+                    )
+                }
+                None => format!("not all that a verdict needs could be read{part}"),
+            }
+        }
+        Readiness::Degraded => {
+            let how = if first(results, Status::Warn).is_some_and(may_stop) {
+                "it may not start, or move no KV at all"
+            } else {
+                "it can run, with gaps"
+            };
+            format!("{how}; look first at: {}{part}", about(Status::Warn))
+        }
         // What was accepted is still there: this must not read like a recipe without a gap.
         Readiness::Unproven if !accepted.is_none() => format!(
             "no gap beside what was accepted ({}): KV is meant to go over {}; nothing has been measured{part}",
@@ -312,7 +336,7 @@ fn overall(
     }
     let unread = results
         .iter()
-        .filter(|r| r.required && r.status == Status::Skipped)
+        .filter(|r| is_needed(r) && r.subject.deployment.is_none())
         .count();
     let mut text = match deployments {
         [one] => one.verdict.clone(),

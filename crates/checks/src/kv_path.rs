@@ -1,14 +1,16 @@
 //! How a worker moves KV cache: the connector and the library under it, from engine flags and configuration.
 //!
 //! Facts: vLLM picks its NIXL backend from `kv_connector_extra_config.backends`, default UCX. SGLang's
-//! `--disaggregation-transfer-backend` defaults to mooncake; its NIXL backend is
+//! `--disaggregation-transfer-backend` defaults to mooncake and counts only with a `--disaggregation-mode`; its NIXL backend is
 //! `SGLANG_DISAGGREGATION_NIXL_BACKEND`, default UCX. TensorRT-LLM moves nothing unless
 //! `cache_transceiver_config.backend` is set; DEFAULT means NIXL unless a `TRTLLM_USE_*_KVCACHE` says
 //! otherwise, and its NIXL backend is `TRTLLM_NIXL_KVCACHE_BACKEND`, default UCX. Dynamo images before 1.0
-//! default to NIXL without a flag. (ai-dynamo/dynamo: components/src/dynamo/vllm/args.py,
+//! default to NIXL without a flag. LMCache's transfer channel is NIXL (LMCACHE_TRANSFER_CHANNEL, before 0.3.8
+//! LMCACHE_ENABLE_NIXL), whose backends LMCACHE_NIXL_BACKENDS names, default UCX. (ai-dynamo/dynamo: components/src/dynamo/vllm/args.py,
 //! docs/.../efa-on-aws.mdx, docs/.../kv-cache-transfer.md)
 
-use model::{Engine, Hidden, Place, Role, Value, Worker};
+use model::{Engine, Hidden, Place, Role, Setting, Value, Worker};
+use settings::connectors::{self, Carries};
 
 /// What moves KV cache between workers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +79,28 @@ impl KvPath {
         )
     }
 
+    /// Whether KV cache goes from prefill to decode this way, for all that is known.
+    pub(crate) fn moves_kv(&self, engine: Engine) -> bool {
+        match &self.connector {
+            Connector::Nixl | Connector::Mooncake => true,
+            Connector::Other(name) => match engine {
+                Engine::Sglang | Engine::Trtllm => true,
+                _ => connectors::moves_kv(name),
+            },
+            Connector::Nothing | Connector::Unknown(_) => false,
+        }
+    }
+
+    /// Why it is open what carries KV under a connector that is known.
+    pub(crate) fn open(&self) -> Option<&'static str> {
+        match (&self.connector, &self.backend) {
+            (Connector::Other(name), None) if name.starts_with(LMCACHE) => Some(
+                "LMCache moves KV over NIXL, and so over UCX, where its own configuration says so, and that is not in the input",
+            ),
+            _ => None,
+        }
+    }
+
     pub(crate) fn uses_libfabric(&self) -> bool {
         self.backend == Some(Backend::Libfabric)
     }
@@ -126,9 +150,9 @@ fn vllm(worker: &Worker) -> KvPath {
         let Some(name) = setting.value.literal() else {
             continue;
         };
-        let connector = match name {
-            "NixlConnector" | "NixlPushConnector" | "RixlConnector" => Connector::Nixl,
-            "MooncakeConnector" => {
+        let connector = match connectors::lookup(name).map(|c| c.carries) {
+            Some(Carries::Nixl) => Connector::Nixl,
+            Some(Carries::Mooncake) => {
                 return KvPath {
                     connector: Connector::Mooncake,
                     backend: Some(Backend::Mooncake),
@@ -148,6 +172,12 @@ fn vllm(worker: &Worker) -> KvPath {
             backend_is_named: named.is_some(),
             place: Some(setting.place.clone()),
         };
+    }
+    if let Some(setting) = connectors
+        .iter()
+        .find(|s| s.value.literal().is_some_and(|n| n.starts_with(LMCACHE)))
+    {
+        return lmcache(worker, setting);
     }
     if let Some(setting) = connectors.first() {
         let name = setting.value.literal().unwrap_or_default().to_owned();
@@ -199,6 +229,56 @@ fn vllm(worker: &Worker) -> KvPath {
     }
 }
 
+/// How LMCache's connectors are called: LMCacheConnector, LMCacheConnectorV1, LMCacheMPConnector …
+const LMCACHE: &str = "LMCache";
+
+/// LMCache moves KV cache over NIXL where its own configuration says so. That configuration is in variables, or in a
+/// file that may not be in the input.
+fn lmcache(worker: &Worker, connector: &Setting) -> KvPath {
+    let text = |name: &str| worker.literal(name).map(str::trim);
+    let on = |name: &str| {
+        text(name).is_some_and(|v| {
+            ["true", "1", "yes"]
+                .iter()
+                .any(|t| v.eq_ignore_ascii_case(t))
+        })
+    };
+    let channel = text("LMCACHE_TRANSFER_CHANNEL").filter(|c| !c.is_empty());
+    let nixl = match channel {
+        Some(channel) => channel.eq_ignore_ascii_case("nixl"),
+        None => on("LMCACHE_ENABLE_NIXL") || on("LMCACHE_ENABLE_PD"),
+    };
+    let named = text("LMCACHE_NIXL_BACKENDS")
+        .map(|b| b.trim_matches(['[', ']']))
+        .and_then(|b| b.split(',').next())
+        .map(|b| b.trim_matches([' ', '"', '\'']))
+        .filter(|b| !b.is_empty());
+    let (name, backend) = if nixl {
+        (
+            format!("{LMCACHE}/NIXL"),
+            Some(named.map_or(Backend::Ucx, backend_of)),
+        )
+    } else if let Some(channel) = channel {
+        (
+            format!("{LMCACHE}/{channel}"),
+            Some(Backend::Other(channel.to_owned())),
+        )
+    } else {
+        // A file that says nothing of a transfer channel makes LMCache keep KV cache, not move it.
+        let backend = worker
+            .setting("lmcache.file")
+            .map(|_| Backend::Other("no transfer channel".into()));
+        let name = connector.value.literal().unwrap_or(LMCACHE).to_owned();
+        (name, backend)
+    };
+    KvPath {
+        connector: Connector::Other(name),
+        backend,
+        backend_is_named: nixl && named.is_some(),
+        place: Some(connector.place.clone()),
+    }
+}
+
 /// Dynamo's vLLM images before 1.0 use NIXL without being told.
 fn is_dynamo_before_1_0(worker: &Worker) -> bool {
     let Some(image) = &worker.image else {
@@ -214,7 +294,23 @@ fn is_dynamo_before_1_0(worker: &Worker) -> bool {
     matches!((major, minor), (Some(0), Some(_)))
 }
 
+/// SGLang serves whole requests, and hands nothing over, unless it is told a mode.
+fn is_told_no_mode(worker: &Worker) -> bool {
+    !["--disaggregation-mode", "DYN_SGL_DISAGGREGATION_MODE"]
+        .iter()
+        .any(|name| worker.setting(name).is_some())
+        && hidden_flags(worker).is_none()
+}
+
 fn sglang(worker: &Worker) -> KvPath {
+    if is_told_no_mode(worker) {
+        return KvPath {
+            connector: Connector::Nothing,
+            backend: None,
+            backend_is_named: false,
+            place: None,
+        };
+    }
     let setting = worker.setting("--disaggregation-transfer-backend");
     let name = match setting.map(|s| &s.value) {
         Some(Value::Literal(name)) => name.clone(),

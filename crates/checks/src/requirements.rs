@@ -41,6 +41,13 @@ pub const REQUIRED: &[Required] = &[
     },
     Required {
         command: "env",
+        fact: "the KV connector of every prefill and decode worker",
+        why: "without it nothing tells what carries KV cache, or whether anything does; a script or a configuration inside the image hides it",
+        without: Readiness::Inconclusive,
+        outcome: None,
+    },
+    Required {
+        command: "env",
         fact: "a proven transfer for every pair of prefill and decode",
         why: "files say what is meant, never what carried the bytes; env cannot gather this fact",
         without: Readiness::Unproven,

@@ -81,6 +81,45 @@ fn trtllm(role: &'static str) -> Pod {
     }
 }
 
+fn trtllm_over(role: &'static str, backend: &str) -> Pod {
+    trtllm(role).without("--override").flag(&format!(
+        r#"--override-engine-args={{"cache_transceiver_config":{{"backend":"{backend}"}}}}"#
+    ))
+}
+
+fn trtllm_dtype(role: &'static str, dtype: &str) -> Pod {
+    trtllm(role).without("--override").flag(&format!(
+        r#"--override-engine-args={{"cache_transceiver_config":{{"backend":"NIXL"}},"kv_cache_config":{{"dtype":"{dtype}"}}}}"#
+    ))
+}
+
+/// LMCache, with a transport list that leaves only TCP.
+fn lmcache(role: &'static str) -> Pod {
+    let kv_role = if role == "prefill" {
+        "kv_producer"
+    } else {
+        "kv_consumer"
+    };
+    vllm(role)
+        .kv(&format!(
+            r#"{{"kv_connector":"LMCacheConnectorV1","kv_role":"{kv_role}"}}"#
+        ))
+        .env("UCX_TLS", "tcp,cuda_copy")
+}
+
+fn lmcache_file(role: &'static str) -> Pod {
+    lmcache(role)
+        .env("LMCACHE_CONFIG_FILE", "/etc/lmcache/lmcache.yaml")
+        .spec("volumes: [{name: lmcache, configMap: {name: lmcache}}]")
+        .mount("{name: lmcache, mountPath: /etc/lmcache}")
+}
+
+fn lmcache_config(line: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: lmcache}}\ndata:\n  lmcache.yaml: |\n    chunk_size: 256\n    {line}\n"
+    )
+}
+
 /// LIBFABRIC over EFA.
 fn efa(role: &'static str) -> Pod {
     vllm(role)
@@ -499,6 +538,12 @@ fn cases() -> Vec<Case> {
             one("prefill", |p| p.kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_consumer"}"#)),
         ),
         warn(
+            "vllm-kv-role",
+            "kv_producer",
+            plain(|r| podip(r).kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_producer"}"#)),
+            plain(podip),
+        ),
+        warn(
             "trtllm-mpi",
             "--override-engine-args",
             both(|r| with_transceiver(r, "MPI")),
@@ -883,7 +928,63 @@ fn cases() -> Vec<Case> {
                 .replace("llm-d.ai/role: prefill", "llm-d.ai/role: decode"),
             good(),
         ),
+        fail(
+            "role-contradicts-name",
+            "kv_consumer",
+            plain(|r| {
+                let told = if r == "prefill" { "kv_consumer" } else { "kv_producer" };
+                vllm(r).kv(&format!(
+                    r#"{{"kv_connector":"MooncakeConnector","kv_role":"{told}"}}"#
+                ))
+            }),
+            plain(|r| {
+                let told = if r == "prefill" { "kv_producer" } else { "kv_consumer" };
+                vllm(r).kv(&format!(
+                    r#"{{"kv_connector":"MooncakeConnector","kv_role":"{told}"}}"#
+                ))
+            }),
+        ),
         // The pair.
+        fail(
+            "model-differs",
+            "--model=team/Small-1B",
+            graph(&[
+                vllm("prefill").flag("--model=team/Big-8B"),
+                vllm("decode").flag("--model=team/Small-1B"),
+            ]),
+            graph(&[
+                vllm("prefill").flag("--model=team/Big-8B").flag("--served-model-name=a"),
+                vllm("decode").flag("--model=Team/big-8b-FP8").flag("--served-model-name=b"),
+            ]),
+        ),
+        fail(
+            "model-differs",
+            "team/Small-1B",
+            plain(|r| {
+                let model = if r == "prefill" { "team/Big-8B" } else { "team/Small-1B" };
+                vllm(r).command(&format!(
+                    "command: [vllm, serve, {model}, --kv-transfer-config, '{NIXL}']\n"
+                ))
+            }),
+            plain(|r| {
+                let model = if r == "prefill" { "team/Big-8B" } else { "/models/small" };
+                vllm(r).command(&format!(
+                    "command: [vllm, serve, {model}, --kv-transfer-config, '{NIXL}']\n"
+                ))
+            }),
+        ),
+        warn(
+            "model-differs",
+            "--model-path=mirror/prod",
+            graph(&[
+                sglang("prefill").flag("--model-path=team/Big-8B"),
+                sglang("decode").flag("--model-path=mirror/prod"),
+            ]),
+            graph(&[
+                sglang("prefill").flag("--model-path=team/Big-8B"),
+                sglang("decode").flag("--model=$(MODEL)").field("MODEL", "metadata.annotations"),
+            ]),
+        ),
         fail(
             "connector-differs",
             "MooncakeConnector",
@@ -940,6 +1041,43 @@ fn cases() -> Vec<Case> {
         ),
         // Settings.
         warn("setting-name-typo", "UCX_NET_DEVICE,", ucx("UCX_NET_DEVICE", "mlx5_0:1"), devices("mlx5_0:1")),
+        fail(
+            "flag-name-typo",
+            "--kv-transfer-confg",
+            one("decode", |p| {
+                p.without("--kv-transfer-config")
+                    .flag(&format!("--kv-transfer-confg={NIXL}"))
+            }),
+            both(|r| vllm(r).flag("--kv-events-config={}")),
+        ),
+        fail(
+            "flag-name-typo",
+            "--disagregation-mode",
+            both(|r| {
+                sglang(r)
+                    .without("--disaggregation-mode")
+                    .flag(&format!("--disagregation-mode={r}"))
+            }),
+            good(),
+        ),
+        warn(
+            "flag-name-typo",
+            "--disaggregation-mod=",
+            both(|r| {
+                sglang(r)
+                    .without("--disaggregation-mode")
+                    .flag(&format!("--disaggregation-mod={r}"))
+            }),
+            good(),
+        ),
+        fail(
+            "kv-transfer-config-not-json",
+            "kv_producer",
+            both(|r| {
+                vllm(r).kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_producer""#)
+            }),
+            good(),
+        ),
         warn(
             "resource-name-typo",
             "rmda/ib",
@@ -1000,11 +1138,141 @@ fn cases() -> Vec<Case> {
             both(|r| efa(r).kv(NIXL).env("UCX_TLS", "srd,cuda_copy").env("UCX_RNDV_THRESH", "8k")),
             ucx("UCX_RNDV_THRESH", "8k"),
         ),
-        warn(
-            "setting-forces-slow-path",
+        fail(
+            "setting-value-invalid",
             "UCX_IB_GPU_DIRECT_RDMA",
             ucx("UCX_IB_GPU_DIRECT_RDMA", "true"),
             both(|r| efa(r).env("UCX_IB_GPU_DIRECT_RDMA", "true")),
+        ),
+        fail(
+            "setting-value-invalid",
+            "UCX_IB_GID_INDEX",
+            ucx("UCX_IB_GID_INDEX", "true"),
+            ucx("UCX_IB_GID_INDEX", "auto"),
+        ),
+        warn(
+            "setting-value-invalid",
+            "UCX_CUDA_COPY_REG_WHOLE_ALLOC",
+            ucx("UCX_CUDA_COPY_REG_WHOLE_ALLOC", "true"),
+            ucx("UCX_CUDA_COPY_REG_WHOLE_ALLOC", "auto"),
+        ),
+        warn(
+            "setting-value-invalid",
+            "MC_GID_INDEX",
+            both(|r| {
+                sglang(r)
+                    .without("--disaggregation-transfer")
+                    .env("MC_GID_INDEX", "true")
+            }),
+            both(|r| sglang(r).env("MC_GID_INDEX", "true")),
+        ),
+        fail(
+            "ucx-netdev-newer-syntax",
+            "UCX_NET_DEVICES",
+            both(|r| {
+                vllm(r)
+                    .image("registry.example/dynamo/vllm-runtime:0.7.1")
+                    .env("UCX_NET_DEVICES", "mlx5_0,mlx5_1")
+            }),
+            ucx("UCX_NET_DEVICES", "mlx5_0,mlx5_1"),
+        ),
+        fail(
+            "ucx-netdev-newer-syntax",
+            "UCX_NET_DEVICES",
+            both(|r| {
+                vllm(r)
+                    .image("registry.example/team/vllm:v1.2.0-ucx1.20")
+                    .env("UCX_NET_DEVICES", "^mlx5_9:1")
+            }),
+            both(|r| {
+                vllm(r)
+                    .image("registry.example/team/vllm:v1.2.0-ucx1.21")
+                    .env("UCX_NET_DEVICES", "^mlx5_9:1")
+            }),
+        ),
+        warn(
+            "ucx-netdev-newer-syntax",
+            "UCX_NET_DEVICES",
+            both(|r| {
+                vllm(r)
+                    .image("registry.example/team/vllm:v1.2.0-ucx1.21")
+                    .env("UCX_NET_DEVICES", "mlx5_[0-1]:1,mlx5_4:1")
+            }),
+            both(|r| {
+                vllm(r)
+                    .image("registry.example/team/vllm:v1.2.0-ucx1.22")
+                    .env("UCX_NET_DEVICES", "mlx5_[0-1]:1,mlx5_4:1")
+            }),
+        ),
+        warn(
+            "nic-list-differs-between-roles",
+            "mlx5_0",
+            graph(&[
+                vllm("prefill").env("UCX_NET_DEVICES", "mlx5_0:1"),
+                vllm("decode").env("UCX_NET_DEVICES", "mlx5_0"),
+            ]),
+            graph(&[("prefill", "mlx5_0:1"), ("decode", "mlx5_0")].map(|(role, devices)| {
+                vllm(role)
+                    .image("registry.example/team/vllm:v1.2.0-ucx1.23")
+                    .env("UCX_NET_DEVICES", devices)
+            })),
+        ),
+        fail(
+            "connector-differs",
+            "backend",
+            graph(&[trtllm("prefill"), trtllm_over("decode", "UCX")]),
+            both(trtllm),
+        ),
+        warn(
+            "connector-differs",
+            "backend",
+            graph(&[trtllm_over("prefill", "DEFAULT"), trtllm_over("decode", "UCX")]),
+            graph(&[
+                trtllm_over("prefill", "DEFAULT").env("TRTLLM_USE_UCX_KVCACHE", "1"),
+                trtllm_over("decode", "UCX"),
+            ]),
+        ),
+        fail(
+            "connector-differs",
+            "transfer-backend",
+            graph(&[
+                sglang("prefill"),
+                sglang("decode")
+                    .without("--disaggregation-transfer")
+                    .flag("--disaggregation-transfer-backend=mori"),
+            ]),
+            both(sglang),
+        ),
+        warn(
+            "kv-cache-dtype-differs",
+            "kv_cache_config",
+            graph(&[trtllm("prefill"), trtllm_dtype("decode", "fp8")]),
+            both(|r| trtllm_dtype(r, "fp8")),
+        ),
+        warn(
+            "kv-cache-dtype-differs",
+            "kv_cache_config",
+            graph(&[trtllm_dtype("prefill", "auto"), trtllm_dtype("decode", "fp8")]),
+            graph(&[trtllm("prefill"), trtllm_dtype("decode", "auto")]),
+        ),
+        fail(
+            "kv-cache-dtype-differs",
+            "kv_cache_config",
+            graph(&[trtllm_dtype("prefill", "bf16"), trtllm_dtype("decode", "fp8")]),
+            both(|r| trtllm_dtype(r, "bf16")),
+        ),
+        // LMCache over NIXL is over UCX.
+        fail(
+            "ucx-tls-tcp-only",
+            "UCX_TLS",
+            both(|r| lmcache(r).env("LMCACHE_ENABLE_PD", "True").env("LMCACHE_TRANSFER_CHANNEL", "nixl")),
+            both(lmcache),
+        ),
+        fail(
+            "ucx-tls-tcp-only",
+            "UCX_TLS",
+            both(lmcache_file) + &lmcache_config("enable_nixl: True"),
+            both(lmcache_file) + &lmcache_config("local_cpu: True"),
         ),
         warn(
             "no-fabric-and-no-transport-setting",
@@ -1018,6 +1286,16 @@ fn cases() -> Vec<Case> {
         note(cause, name, ucx(name, shows), ucx(name, quiet))
     };
     cases.extend([
+        note(
+            "mooncake-store-protocol-tcp",
+            "MOONCAKE_PROTOCOL",
+            both(|r| {
+                sglang(r)
+                    .without("--disaggregation-transfer")
+                    .env("MOONCAKE_PROTOCOL", "tcp")
+            }),
+            both(|r| sglang(r).env("MOONCAKE_PROTOCOL", "rdma")),
+        ),
         beside("ucx-gdr-forced-yes", "UCX_IB_GPU_DIRECT_RDMA", "yes", "try"),
         beside(
             "ucx-warn-unused-suppressed",

@@ -248,7 +248,10 @@ impl Plan {
 /// Whether a finding is the one that a fix is for.
 fn is_at(result: &CheckResult, fix: &Fix) -> bool {
     result.name == fix.check
-        && result.cause.is_some_and(|c| fix.causes.contains(&c))
+        && match result.cause {
+            Some(cause) => fix.causes.contains(&cause),
+            None => fix.causes.is_empty(),
+        }
         && result
             .sources
             .iter()
@@ -324,6 +327,7 @@ fn describe(change: &Change) -> String {
     match change {
         Change::Rename { from, to } => format!("{from} is now {to}"),
         Change::Value { name, from, to } => format!("{name}={from} is now {name}={to}"),
+        Change::Remove { name } => format!("{name}, which nothing reads, is removed"),
     }
 }
 

@@ -111,6 +111,7 @@ pub(crate) fn read(
         }
     }
     let mut facts = recipe::assemble(drafts);
+    once_told(&mut facts, &problems);
     if alone.is_empty() {
         facts.inputs.extend(problems);
         return Ok(Sources {
@@ -141,6 +142,29 @@ pub(crate) fn read(
         suppressions,
         excluded,
     })
+}
+
+/// A kustomization that was not rendered is told of once, with the reason.
+fn once_told(facts: &mut Facts, problems: &[Input]) {
+    const CAUSE: &str = "input-kustomization-not-rendered";
+    let told: HashSet<&str> = problems
+        .iter()
+        .filter(|i| {
+            i.problems
+                .iter()
+                .any(|p| p.cause == CAUSE && p.outcome == Outcome::Skipped)
+        })
+        .map(|i| &*i.path)
+        .collect();
+    if told.is_empty() {
+        return;
+    }
+    for input in &mut facts.inputs {
+        let directory = input.path.rsplit_once('/').map_or(".", |(d, _)| d);
+        if told.contains(directory) {
+            input.problems.retain(|p| p.cause != CAUSE);
+        }
+    }
 }
 
 /// Puts what kustomizations and charts render to in place of their files.

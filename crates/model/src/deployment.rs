@@ -1,11 +1,12 @@
 //! What is judged together: the workers of one deployment, and what surrounds them in the input.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::input::Input;
 use crate::place::Place;
 use crate::setting::Setting;
-use crate::worker::{Role, Worker};
+use crate::worker::{GroupPart, Role, Worker};
 
 /// Why a deployment's text is not all there is to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -121,6 +122,21 @@ impl Deployment {
     /// Prefill and decode workers.
     pub fn kv_workers(&self) -> impl Iterator<Item = &Worker> {
         self.workers.iter().filter(|w| w.role.moves_kv())
+    }
+
+    /// Workers as people count them: a leader and the members of its group are one worker of several pods, for which the
+    /// leader stands.
+    pub fn whole_workers(&self) -> impl Iterator<Item = &Worker> {
+        let of = |w: &Worker| (w.name.clone(), w.kind.clone(), w.role);
+        let led: BTreeSet<(String, String, Role)> = self
+            .workers
+            .iter()
+            .filter(|w| w.part == Some(GroupPart::Leader))
+            .map(of)
+            .collect();
+        self.workers.iter().filter(move |w| {
+            w.part != Some(GroupPart::Member) || led.is_empty() || !led.contains(&of(w))
+        })
     }
 
     /// Whether anything here moves KV cache between workers.

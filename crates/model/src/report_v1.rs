@@ -162,6 +162,9 @@ pub struct WorkerV1 {
     pub role: String,
     /// Inference engine.
     pub engine: String,
+    /// Nothing in the input names the engine: it is the default of the worker's kind. Absent where something does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub engine_assumed: bool,
     /// KV connector and backend, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector: Option<String>,
@@ -266,6 +269,7 @@ impl From<&WorkerSummary> for WorkerV1 {
             name: worker.name.clone(),
             role: worker.role.as_str().to_owned(),
             engine: worker.engine.as_str().to_owned(),
+            engine_assumed: worker.engine_is_assumed,
             connector: worker.connector.clone(),
             fabric: worker.fabric.clone(),
             replicas: worker.replicas,

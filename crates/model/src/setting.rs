@@ -22,8 +22,13 @@ impl Value {
     }
 }
 
-/// Why a JSON flag has no literal value: what is written there is no JSON object.
+/// How the reason begins why a JSON flag has no literal value: what is written there is no JSON object. What is wrong
+/// with it follows.
 pub const NOT_JSON: &str = "text that is not a JSON object";
+
+/// The name of the setting that holds the model, however the engine is told it: `--model`, `--model-path`, or the word
+/// behind `serve`.
+pub const MODEL: &str = "--model";
 
 /// How a setting is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -62,6 +62,8 @@ pub struct WorkerSummary {
     pub role: Role,
     /// Its engine.
     pub engine: Engine,
+    /// Nothing in the input names the engine: it is the default of the worker's kind.
+    pub engine_is_assumed: bool,
     /// `NIXL/UCX`, `Mooncake`, … where known.
     pub connector: Option<String>,
     /// What it asks the cluster for: `rdma/ib: 4`, a compute domain, nothing.

@@ -104,6 +104,42 @@ impl Accelerator {
     }
 }
 
+/// The role that somebody gave a worker beside its engine: the engine may have been told another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// The role.
+    pub role: Role,
+    /// What says it.
+    pub by: NamedBy,
+    /// Where it is written.
+    pub place: Place,
+}
+
+/// What names a worker's role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NamedBy {
+    /// A label that a stack defines and its router selects by.
+    Selector,
+    /// A field of its kind: `type: prefill`.
+    Field,
+    /// Another label.
+    Label,
+    /// Its name.
+    Name,
+}
+
+impl NamedBy {
+    /// What it is called in a sentence.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Selector => "the label that routers select by",
+            Self::Field => "the type of its component",
+            Self::Label => "its label",
+            Self::Name => "its name",
+        }
+    }
+}
+
 /// A value together with where it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located<T> {
@@ -220,10 +256,14 @@ pub struct Worker {
     pub role: Role,
     /// What shows the role; `None` where it is only a convention.
     pub role_place: Option<Place>,
+    /// The role by field, label or name, whatever the engine was told.
+    pub named: Option<Named>,
     /// Where the worker is declared.
     pub place: Place,
     /// Its engine.
     pub engine: Engine,
+    /// Nothing in the input names the engine: it is the default of the worker's kind.
+    pub engine_is_assumed: bool,
     /// Container image.
     pub image: Option<Located<String>>,
     /// Every transport setting that is in force, engine flags included.

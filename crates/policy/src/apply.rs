@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use checks::{Expected, OfPolicy, Policy, expected_fabric};
+use checks::{Expected, OfPolicy, Policy, expected_fabric, provider_conventions};
 use model::{Accepted, CheckResult, Deployment, Input, Outcome, Place, Status};
 
 use crate::baseline::{Baseline, Entry};
@@ -258,6 +258,10 @@ fn lines(result: &CheckResult, deployment: Option<&Deployment>) -> Vec<Place> {
 
 impl Policy for Decisions<'_> {
     fn deployment(&mut self, deployment: &Deployment, results: &mut Vec<CheckResult>) -> Accepted {
+        if let Some(provider) = self.rules.config.provider {
+            let found = provider_conventions(deployment, provider, results);
+            results.extend(found);
+        }
         if let Some(expected) = self.rules.config.expected {
             results.extend(expected_fabric(deployment, expected));
         }

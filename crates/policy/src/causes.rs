@@ -1,6 +1,15 @@
 //! What can be wrong with decisions themselves.
 
-use checks::{CHECKS, Cause, FABRIC_NOT_AS_EXPECTED};
+use checks::{
+    CHECKS, Cause, FABRIC_NOT_AS_EXPECTED, FABRIC_NOT_OF_PROVIDER, NETWORKS_NOT_ATTACHED,
+};
+
+/// Findings that come of what the configuration file declares.
+const DECLARED: [&str; 3] = [
+    FABRIC_NOT_AS_EXPECTED.id,
+    FABRIC_NOT_OF_PROVIDER.id,
+    NETWORKS_NOT_ATTACHED.id,
+];
 
 /// Causes of results about decisions.
 pub const CAUSES: &[Cause] = &[
@@ -37,6 +46,8 @@ pub const CAUSES: &[Cause] = &[
         source: "the comment itself",
     },
     FABRIC_NOT_AS_EXPECTED,
+    FABRIC_NOT_OF_PROVIDER,
+    NETWORKS_NOT_ATTACHED,
 ];
 
 /// Names that can be suppressed: they stand for findings.
@@ -45,7 +56,7 @@ pub(crate) fn suppressible() -> impl Iterator<Item = &'static str> {
         .iter()
         .map(|c| c.name)
         .chain(CHECKS.iter().flat_map(|c| c.causes.iter().map(|c| c.id)))
-        .chain([FABRIC_NOT_AS_EXPECTED.id])
+        .chain(DECLARED)
 }
 
 /// Names that can be given a level: findings, and what is said about decisions.
@@ -54,7 +65,7 @@ pub(crate) fn leveled() -> impl Iterator<Item = &'static str> {
         CAUSES
             .iter()
             .map(|c| c.id)
-            .filter(|id| *id != FABRIC_NOT_AS_EXPECTED.id),
+            .filter(|id| !DECLARED.contains(id)),
     )
 }
 

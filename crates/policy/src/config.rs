@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use checks::Expected;
+use checks::{Expected, Provider};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use model::Status;
 use schemars::JsonSchema;
@@ -61,7 +61,30 @@ struct LevelFile {
 struct FabricFile {
     /// The fabric that KV cache is meant to use. A worker that asks for another one is warned of. With `tcp`, warnings
     /// that say no more than that KV goes over TCP count as ok.
-    expected: ExpectedFile,
+    #[schemars(with = "Option<ExpectedFile>")]
+    expected: Option<Spanned<ExpectedFile>>,
+    /// The cloud that the cluster runs on. A worker that asks for what it does not offer is warned of, GKE's networks
+    /// have to be attached, and fixes name what the provider's nodes offer.
+    provider: Option<ProviderFile>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum ProviderFile {
+    /// Amazon EKS.
+    Aws,
+    /// Google GKE.
+    Gke,
+    /// Azure AKS.
+    Azure,
+    /// CoreWeave.
+    Coreweave,
+    /// Nebius.
+    Nebius,
+    /// Nscale.
+    Nscale,
+    /// Oracle OKE.
+    Oci,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -79,6 +102,42 @@ enum ExpectedFile {
     Tcp,
 }
 
+impl FabricFile {
+    fn read(self, text: &str) -> Result<(Option<Expected>, Option<Provider>), ConfigError> {
+        let provider = self.provider.map(|p| match p {
+            ProviderFile::Aws => Provider::Aws,
+            ProviderFile::Gke => Provider::Gke,
+            ProviderFile::Azure => Provider::Azure,
+            ProviderFile::Coreweave => Provider::Coreweave,
+            ProviderFile::Nebius => Provider::Nebius,
+            ProviderFile::Nscale => Provider::Nscale,
+            ProviderFile::Oci => Provider::Oci,
+        });
+        let span = self.expected.as_ref().map(Spanned::span);
+        let expected = self.expected.map(|e| match e.into_inner() {
+            ExpectedFile::Infiniband => Expected::Infiniband,
+            ExpectedFile::Roce => Expected::Roce,
+            ExpectedFile::Efa => Expected::Efa,
+            ExpectedFile::Mnnvl => Expected::Mnnvl,
+            ExpectedFile::Tcp => Expected::Tcp,
+        });
+        if let (Some(expected), Some(provider)) = (expected, provider)
+            && !provider.offers(expected)
+        {
+            return Err(ConfigError::at(
+                text,
+                span,
+                format!(
+                    "{} has no {}; correct one of provider and expected",
+                    provider.as_str(),
+                    expected.as_str()
+                ),
+            ));
+        }
+        Ok((expected, provider))
+    }
+}
+
 /// A level as it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct LevelRule {
@@ -92,6 +151,7 @@ pub(crate) struct LevelRule {
 pub struct Config {
     pub(crate) levels: Vec<LevelRule>,
     pub(crate) expected: Option<Expected>,
+    pub(crate) provider: Option<Provider>,
     patterns: Vec<String>,
     exclude: GlobSet,
 }
@@ -192,18 +252,17 @@ impl Config {
             }
             patterns.push(pattern);
         }
+        let (expected, provider) = match file.fabric {
+            Some(fabric) => fabric.read(text)?,
+            None => (None, None),
+        };
         let exclude = exclude
             .build()
             .map_err(|e| ConfigError::at(text, None, format!("exclude: {}", e.kind())))?;
         Ok(Self {
             levels,
-            expected: file.fabric.map(|f| match f.expected {
-                ExpectedFile::Infiniband => Expected::Infiniband,
-                ExpectedFile::Roce => Expected::Roce,
-                ExpectedFile::Efa => Expected::Efa,
-                ExpectedFile::Mnnvl => Expected::Mnnvl,
-                ExpectedFile::Tcp => Expected::Tcp,
-            }),
+            expected,
+            provider,
             patterns,
             exclude,
         })
@@ -303,6 +362,11 @@ mod tests {
             assert_eq!(config.excludes(path), left_out, "{path}");
         }
         assert!(Config::parse("").is_ok());
+        let config = Config::parse("[fabric]\nprovider = \"gke\"\n").unwrap();
+        assert_eq!(
+            (config.expected, config.provider),
+            (None, Some(Provider::Gke))
+        );
     }
 
     #[test]
@@ -355,9 +419,14 @@ mod tests {
                 "expected one of `infiniband`, `roce`, `efa`, `mnnvl`, `tcp`",
             ),
             (
-                "[fabric]\nprovider = \"aws\"\n",
-                "2:1: ",
-                "unknown field `provider`",
+                "[fabric]\nprovider = \"heroku\"\n",
+                "2:12: ",
+                "expected one of `aws`, `gke`, `azure`, `coreweave`, `nebius`, `nscale`, `oci`",
+            ),
+            (
+                "[fabric]\nprovider = \"aws\"\nexpected = \"infiniband\"\n",
+                "3:12: ",
+                "aws has no InfiniBand",
             ),
             ("levels = {\n", "", "expected"),
         ] {
@@ -386,6 +455,8 @@ mod tests {
                 serde_json::json!({"levels": {"env/ucx-tls": {"level": "warn", "reason": ""}}}),
                 false,
             ),
+            (serde_json::json!({"fabric": {"provider": "aws"}}), true),
+            (serde_json::json!({"fabric": {"provider": "heroku"}}), false),
             (serde_json::json!({"lvels": {}}), false),
         ] {
             assert_eq!(validator.is_valid(&value), good, "{value}");

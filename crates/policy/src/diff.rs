@@ -1,4 +1,4 @@
-//! A unified diff without context, of edits that never add or remove a line.
+//! A unified diff without context, of edits inside a line and of lines that are taken out.
 //!
 //! A recipe's lines can hold secrets. So no unchanged line is shown, and a changed one is shown whole only where there
 //! is nothing on it beside the edit but indentation, keys and quotes; otherwise the rest of it is blanked.
@@ -20,6 +20,8 @@ pub fn diff(path: &str, text: &str, edits: &[Edit]) -> String {
     edits.dedup();
     let path = clean(path);
     let mut out = format!("--- {path}\n+++ {path}\n");
+    // Lines that were taken out above.
+    let mut gone = 0;
     for edit in &edits {
         let number = lines
             .line_column(u32::try_from(edit.range.0).unwrap_or(u32::MAX))
@@ -29,6 +31,11 @@ pub fn diff(path: &str, text: &str, edits: &[Edit]) -> String {
             .get(range.start as usize..edit.range.0)
             .unwrap_or_default();
         let old = text.get(edit.range.0..edit.range.1).unwrap_or_default();
+        if edit.replacement.is_empty() {
+            removed(number, gone, old, &mut out);
+            gone += u32::try_from(old.lines().count()).unwrap_or(0);
+            continue;
+        }
         let after = text
             .get(edit.range.1..range.end as usize)
             .unwrap_or_default();
@@ -48,7 +55,8 @@ pub fn diff(path: &str, text: &str, edits: &[Edit]) -> String {
         };
         let _infallible = write!(
             out,
-            "@@ -{number} +{number} @@{blanked}\n-{}{}{}\n+{}{}{}\n",
+            "@@ -{number} +{} @@{blanked}\n-{}{}{}\n+{}{}{}\n",
+            number.saturating_sub(gone),
             clean(before),
             clean(old),
             clean(&after),
@@ -58,6 +66,24 @@ pub fn diff(path: &str, text: &str, edits: &[Edit]) -> String {
         );
     }
     out
+}
+
+/// Whole lines that are taken out; a value may be anything, so it is not shown.
+fn removed(number: u32, gone: u32, old: &str, out: &mut String) {
+    let count = old.lines().count();
+    let to = number.saturating_sub(gone).saturating_sub(1);
+    let _infallible = writeln!(
+        out,
+        "@@ -{number},{count} +{to},0 @@  (values are not shown)"
+    );
+    for line in old.lines() {
+        let shown = line
+            .find("value")
+            .and_then(|at| Some(at + line.get(at..)?.find(':')?))
+            .and_then(|colon| line.get(..=colon))
+            .map_or_else(|| line.to_owned(), |key| format!("{key} {BLANK}"));
+        let _infallible = writeln!(out, "-{}", clean(&shown));
+    }
 }
 
 /// Indentation, dashes, one key, `export NAME=` and an opening quote.
@@ -117,6 +143,17 @@ mod tests {
             shown("  value: \"rc, cuda\"\n", "rc, cuda", "rc,cuda"),
             "--- f.yaml\n+++ f.yaml\n@@ -1 +1 @@\n-  value: \"rc, cuda\"\n+  value: \"rc,cuda\"\n"
         );
+    }
+
+    #[test]
+    fn lines_that_are_taken_out() {
+        let text = "e:\n- name: A\n  value: s3cret\n- name: B\n";
+        assert_eq!(
+            shown(text, "- name: A\n  value: s3cret\n", ""),
+            "--- f.yaml\n+++ f.yaml\n@@ -2,2 +1,0 @@  (values are not shown)\n-- name: A\n-  value: …\n"
+        );
+        let text = "e:\n- {name: A, value: s3cret}\n";
+        assert!(!shown(text, "- {name: A, value: s3cret}\n", "").contains("s3cret"));
     }
 
     #[test]

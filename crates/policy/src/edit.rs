@@ -4,6 +4,7 @@
 //! the name of an environment entry, or to a word of a script that stands in the text as it is. Everything outside
 //! the bytes of an edit stays as it was, comments and line ends included.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use checks::{Change, Fix};
@@ -30,6 +31,12 @@ pub enum Refusal {
     StillUsed,
     /// The new text would need another way of quoting.
     Quoting,
+    /// The lines of an entry hold more than the entry.
+    NotAlone,
+    /// The name stands elsewhere in the file.
+    Named,
+    /// Nothing would be left of the list.
+    Last,
 }
 
 impl Refusal {
@@ -39,6 +46,9 @@ impl Refusal {
             Self::NotThere => "the text at its place is not written out as it is read",
             Self::StillUsed => "a script refers to the old name",
             Self::Quoting => "the new text needs other quotes",
+            Self::NotAlone => "its lines hold more than the entry, such as a comment or an anchor",
+            Self::Named => "the file names it elsewhere too",
+            Self::Last => "it is the only entry of its list",
         }
     }
 }
@@ -52,6 +62,9 @@ pub fn edits(text: &str, fix: &Fix) -> Result<Vec<Edit>, Refusal> {
             .any(|p| refers(text, &format!("{p}{from}")))
     {
         return Err(Refusal::StillUsed);
+    }
+    if let Change::Remove { name } = &fix.change {
+        return removal(text, offset, name).map(|edit| vec![edit]);
     }
     let mut found = Vec::new();
     yaml::parse_each(text, &Limits::default(), &mut |parsed| {
@@ -69,6 +82,7 @@ pub fn edits(text: &str, fix: &Fix) -> Result<Vec<Edit>, Refusal> {
                 Change::Value { name, from, to } => {
                     value(text, visit.node, at, name, from, to, &mut found);
                 }
+                Change::Remove { .. } => {}
             }
             Step::Enter
         });
@@ -140,6 +154,113 @@ fn refers(text: &str, reference: &str) -> bool {
             .get(at + reference.len()..)
             .unwrap_or_default()
             .starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+/// Takes out the lines of the entry of an env list that a place leads to.
+fn removal(text: &str, offset: usize, name: &str) -> Result<Edit, Refusal> {
+    let at = u32::try_from(offset).unwrap_or(u32::MAX);
+    let mut names = BTreeSet::new();
+    let mut found = Err(Refusal::NotThere);
+    yaml::parse_each(text, &Limits::default(), &mut |parsed| {
+        let Parsed::Document(document) = parsed else {
+            return;
+        };
+        yaml::walk(document.root(), BUDGET, &mut |visit| {
+            let list = visit.node;
+            if !list.is_sequence() {
+                return Step::Enter;
+            }
+            for item in list.items() {
+                let Some((_, named)) = item.entry("name") else {
+                    continue;
+                };
+                if named.text() != Some(name) {
+                    continue;
+                }
+                names.insert(named.span().start);
+                let here = named.span().start == at
+                    || item.get("value").is_some_and(|v| v.span().start == at);
+                if here {
+                    found = lines_of(text, list, item);
+                }
+            }
+            Step::Enter
+        });
+    });
+    let edit = found?;
+    // A script, a program in a string, a comment: whatever names it may be about it.
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let written = text
+        .match_indices(name)
+        .filter(|(start, _)| {
+            let before = text.get(..*start).unwrap_or_default();
+            let after = text.get(start + name.len()..).unwrap_or_default();
+            !before.ends_with(word) && !after.starts_with(word)
+        })
+        .count();
+    if written > names.len() {
+        return Err(Refusal::Named);
+    }
+    Ok(edit)
+}
+
+/// The whole lines of an entry, where they hold nothing else.
+fn lines_of(text: &str, list: Node<'_>, item: Node<'_>) -> Result<Edit, Refusal> {
+    if list.style() == Style::Flow || list.alias_span().is_some() || item.alias_span().is_some() {
+        return Err(Refusal::NotThere);
+    }
+    if list.items().count() < 2 {
+        return Err(Refusal::Last);
+    }
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for (key, value) in item.pairs() {
+        let known = matches!(key.text(), Some("name" | "value"));
+        let plain = value.is_scalar()
+            && !matches!(value.style(), Style::Literal | Style::Folded)
+            && value.alias_span().is_none();
+        if !known || !plain {
+            return Err(Refusal::NotAlone);
+        }
+        for node in [key, value] {
+            parts.push(node.span().start as usize..node.span().end as usize);
+        }
+    }
+    let anchored = item.anchor().is_some() || item.pairs().any(|(_, v)| v.anchor().is_some());
+    let (Some(first), Some(last)) = (
+        parts.iter().map(|p| p.start).min(),
+        parts.iter().map(|p| p.end).max(),
+    ) else {
+        return Err(Refusal::NotThere);
+    };
+    let start = text
+        .get(..first)
+        .and_then(|t| t.rfind('\n'))
+        .map_or(0, |n| n + 1);
+    let end = text
+        .get(last..)
+        .and_then(|t| t.find('\n'))
+        .map_or(text.len(), |n| last + n + 1);
+    parts.sort_by_key(|p| p.start);
+    // What is left of the lines without keys and values.
+    let mut rest = String::new();
+    let mut cursor = start;
+    for part in parts {
+        rest.push_str(text.get(cursor..part.start).unwrap_or("?"));
+        cursor = part.end;
+    }
+    rest.push_str(text.get(cursor..end).unwrap_or("?"));
+    let structure = rest.trim_start().starts_with('-')
+        && rest.matches('-').count() == 1
+        && rest
+            .chars()
+            .all(|c| c.is_ascii_whitespace() || matches!(c, '-' | ':' | '{' | '}' | ','));
+    if anchored || !structure {
+        return Err(Refusal::NotAlone);
+    }
+    Ok(Edit {
+        range: (start, end),
+        replacement: String::new(),
     })
 }
 
@@ -252,7 +373,7 @@ mod tests {
         let at = text.find(mark).unwrap();
         let line_start = text[..at].rfind('\n').map_or(0, |n| n + 1);
         Fix {
-            check: "c",
+            check: "c".into(),
             causes: &["d"],
             deployment: String::new(),
             worker: String::new(),
@@ -352,6 +473,93 @@ mod tests {
             renamed("a: |\n  export UCX_TRESHX=1\n", "UCX_TRESH"),
             Err(Refusal::NotThere)
         );
+    }
+
+    fn removed(text: &str, mark: &str) -> Result<String, Refusal> {
+        let change = Change::Remove {
+            name: "NIXL_SKIP_TOPOLOGY_CHECK".into(),
+        };
+        let text = text.replace('D', "NIXL_SKIP_TOPOLOGY_CHECK");
+        edits(&text, &fix(&text, mark, change)).map(|e| apply(&text, &e).unwrap())
+    }
+
+    #[test]
+    fn entries_are_removed_with_their_lines() {
+        for (text, mark, left) in [
+            (
+                "e:\n- name: A\n  value: b\n# about\n- name: D\n  value: off\n- name: C\n",
+                "off",
+                "e:\n- name: A\n  value: b\n# about\n- name: C\n",
+            ),
+            (
+                "e:\n  - value: 'off'\n    name: \"D\"\n  - name: C\n",
+                "'off",
+                "e:\n  - name: C\n",
+            ),
+            (
+                "e:\r\n- name: C\r\n- name: D\r\n  value: off\r\n",
+                "off",
+                "e:\r\n- name: C\r\n",
+            ),
+            (
+                "e:\n- name: C\n- {name: D, value: off}",
+                "off",
+                "e:\n- name: C\n",
+            ),
+            ("e:\n- name: C\n- name: D\n", "NIXL", "e:\n- name: C\n"),
+        ] {
+            assert_eq!(removed(text, mark).as_deref(), Ok(left), "{text}");
+        }
+        for (text, mark, why) in [
+            (
+                "e:\n- name: C\n- name: D # why\n  value: off\n",
+                "off",
+                Refusal::NotAlone,
+            ),
+            (
+                "e:\n- name: C\n- name: D\n  # why\n  value: off\n",
+                "off",
+                Refusal::NotAlone,
+            ),
+            (
+                "e:\n- name: C\n- &x\n  name: D\n  value: off\n",
+                "off",
+                Refusal::NotAlone,
+            ),
+            (
+                "e:\n- name: C\n- name: D\n  value: &x off\n",
+                "off",
+                Refusal::NotAlone,
+            ),
+            (
+                "e:\n- name: C\n- name: D\n  value: >-\n    off\n",
+                "NIXL",
+                Refusal::NotAlone,
+            ),
+            ("e:\n- name: D\n  value: off\n", "off", Refusal::Last),
+            (
+                "e: [{name: C}, {name: D, value: off}]\n",
+                "off",
+                Refusal::NotThere,
+            ),
+            ("e: {D: off}\n", "off", Refusal::NotThere),
+            (
+                "e:\n- name: C\n- name: D\n  value: off\nr: echo $D\n",
+                "off",
+                Refusal::Named,
+            ),
+            (
+                "e:\n- name: C\n- name: D\n  value: off\n# D=0\n",
+                "off",
+                Refusal::Named,
+            ),
+        ] {
+            assert_eq!(removed(text, mark), Err(why), "{text}");
+        }
+        // Both roles have it, and only one entry is asked for.
+        let text =
+            "p:\n- name: C\n- name: D\n  value: off\nd:\n- name: C\n- name: D\n  value: on\n";
+        assert_eq!(removed(text, "on\n").unwrap().matches("NIXL").count(), 1);
     }
 
     #[test]

@@ -80,7 +80,23 @@ pub(crate) fn read(text: &Text<'_>, container: Node<'_>) -> Run {
             _ => {}
         }
     }
-    read_items(text, &items)
+    let mut run = read_items(text, &items);
+    if container.get("command").is_none_or(Node::is_null) {
+        // Arguments of the image's own program: `team/model` is a model, not a file that is run.
+        run.runs
+            .retain(|path| path.starts_with(['/', '.', '$', '~']) || is_script_name(path));
+    }
+    let nothing_known = run.engine.is_none() && !run.frontend && !run.tool && run.runs.is_empty();
+    if nothing_known
+        && run.flags.is_empty()
+        && container.get("command").is_some_and(|c| !c.is_null())
+    {
+        run.hidden.push((
+            Hidden::Command,
+            "the start command starts no program that is known".into(),
+        ));
+    }
+    run
 }
 
 /// Reads the words of a command.
@@ -106,7 +122,7 @@ pub(crate) fn read_flags(text: &Text<'_>, node: Node<'_>, content: &str) -> Run 
                 part: Some(w.range),
             })
             .collect();
-        reader.flags(&words);
+        reader.flags(&words, false);
     }
     reader.run
 }
@@ -211,7 +227,7 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         self.command(&words, false, 0);
         if self.run.engine.is_none() && !self.run.frontend && !self.run.tool {
             // Flags for the image's own entry point.
-            self.flags(&words);
+            self.flags(&words, false);
         }
     }
 
@@ -323,6 +339,14 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 return;
             }
             "set" => {
+                // `set -- python3 …` sets what `exec "$@"` runs.
+                if let Some(at) = rest.iter().position(|w| w.text == "--") {
+                    let words = rest.get(at + 1..).unwrap_or_default();
+                    if starts_engine(words) {
+                        self.command(words, conditional, nesting);
+                    }
+                    return;
+                }
                 self.export_all |= rest.iter().skip(1).any(|w| {
                     w.text.starts_with('-') && !w.text.starts_with("--") && w.text.contains('a')
                         || w.text == "allexport"
@@ -398,7 +422,8 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                         return;
                     }
                     self.run.engine = Some(engine);
-                    self.flags(rest.get(index + 1..).unwrap_or_default());
+                    let positional = takes_model(&word.text);
+                    self.flags(rest.get(index + 1..).unwrap_or_default(), positional);
                     return;
                 }
                 Some(Program::Frontend) => {
@@ -411,6 +436,10 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 }
                 None => {}
             }
+        }
+        // Flags of the image's own program.
+        if rest.first().is_some_and(|w| is_flag(&w.text)) {
+            return;
         }
         // `bash /scripts/start.sh`, `/entrypoint.sh`: what it starts is in that file.
         let shells = [
@@ -460,7 +489,8 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         }
         if self.run.engine.is_none() {
             self.run.engine = Some(engine);
-            self.flags(words.get(index + 1..).unwrap_or_default());
+            let positional = words.get(index).is_some_and(|w| takes_model(&w.text));
+            self.flags(words.get(index + 1..).unwrap_or_default(), positional);
         }
         true
     }
@@ -571,13 +601,39 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         })
     }
 
-    /// Flags of an engine among the words behind it.
-    fn flags(&mut self, words: &[Word<'d>]) {
+    /// Flags of an engine among the words behind it. `positional`: the model may stand first, without a flag.
+    fn flags(&mut self, words: &[Word<'d>], positional: bool) {
+        let before = self.run.flags.len();
         let mut index = 0;
+        // `vllm serve MODEL`, `trtllm-serve MODEL`; with flags in between nothing tells a value from the model.
+        let first = usize::from(words.first().is_some_and(|w| w.text == "serve"));
+        if let Some(word) = words.get(first).filter(|w| positional && !is_flag(&w.text)) {
+            self.run.flags.push(FlagDraft {
+                name: model::MODEL.to_owned(),
+                value: Some(word.text.clone()),
+                expands: word.expands,
+                place: word.place(self.text, &self.maps, true),
+                json: Vec::new(),
+                form: Form::Flag,
+            });
+            index = first + 1;
+        }
         while let Some(word) = words.get(index) {
             index += 1;
+            if word.text == "--" {
+                // What follows are no flags.
+                break;
+            }
             let (name, inline) = if let Some((name, inline)) = engine::known_flag(&word.text) {
+                // Both are the model.
+                let name = if name == "--model-path" {
+                    model::MODEL
+                } else {
+                    name
+                };
                 (name.to_owned(), inline)
+            } else if let Some(switch) = engine::switched_off(&word.text) {
+                (switch.to_owned(), Some("false"))
             } else if let Some(dotted) = word
                 .text
                 .strip_prefix("--kv-transfer-config.")
@@ -597,8 +653,15 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
             };
             let mut value = inline.map(str::to_owned);
             let mut at = word;
+            let switch = engine::is_switch(&name);
             if value.is_none()
-                && let Some(next) = words.get(index).filter(|w| !is_flag(&w.text))
+                && let Some(next) = words.get(index).filter(|w| {
+                    if switch {
+                        is_word_of_switch(&w.text)
+                    } else {
+                        !is_flag(&w.text)
+                    }
+                })
             {
                 value = Some(next.text.clone());
                 at = next;
@@ -614,11 +677,37 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 name,
                 value,
                 expands: at.expands,
-                place: at.place(self.text, &self.maps, !is_json),
+                place: if is_json {
+                    json_keys::outline(self.text, &at.span(&self.maps), at.around())
+                } else {
+                    at.place(self.text, &self.maps, true)
+                },
                 json,
                 form: Form::Flag,
             });
         }
+        self.last_wins(before);
+    }
+
+    /// Of a flag that is given twice engines take the last one. A switch that is off is as good as not there.
+    fn last_wins(&mut self, first: usize) {
+        let mut seen: Vec<String> = Vec::new();
+        let mut last = Vec::new();
+        for flag in self.run.flags.drain(first..).rev() {
+            // Keys of a JSON flag can be given more than once.
+            let single = flag.name.starts_with('-');
+            if single && seen.contains(&flag.name) {
+                continue;
+            }
+            if single {
+                seen.push(flag.name.clone());
+            }
+            let off = flag.value.as_deref().is_some_and(engine::is_off);
+            if !(engine::is_switch(&flag.name) && off) {
+                last.push(flag);
+            }
+        }
+        self.run.flags.extend(last.into_iter().rev());
     }
 
     /// Notes a flag that is one slip away from one that matters. Its value is not kept.
@@ -665,6 +754,22 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
     }
 }
 
+/// Whether an engine is started somewhere among the words.
+fn starts_engine(words: &[Word<'_>]) -> bool {
+    words.iter().enumerate().any(|(index, word)| {
+        let next = words.get(index + 1).map(|w| w.text.as_str());
+        matches!(engine::program(&word.text, next), Some(Program::Engine(_)))
+    })
+}
+
+/// Whether an engine's program takes the model as its first word.
+fn takes_model(program: &str) -> bool {
+    matches!(
+        program.rsplit('/').next(),
+        Some("vllm" | "vllm_omni" | "sglang" | "trtllm-serve")
+    )
+}
+
 /// Whether a name is a shell script's.
 pub(crate) fn is_script_name(name: &str) -> bool {
     name.rsplit_once('.')
@@ -686,10 +791,110 @@ fn dotted_key(key: &str) -> Option<&'static str> {
     }
 }
 
+/// Some parsers let a switch be followed by what it is switched to.
+fn is_word_of_switch(word: &str) -> bool {
+    ["true", "false"]
+        .iter()
+        .any(|w| word.eq_ignore_ascii_case(w))
+}
+
 /// Whether a word starts a flag rather than being a value: a negative number is a value.
 fn is_flag(word: &str) -> bool {
     let Some(rest) = word.strip_prefix('-') else {
         return false;
     };
     !rest.starts_with(|c: char| c.is_ascii_digit()) && !rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names and values of the flags of a container with these arguments.
+    fn flags(args: &str) -> Vec<(String, Option<String>)> {
+        let source = format!("command: [python3, -m, dynamo.vllm]\nargs: {args}\n");
+        let stream = yaml::parse(&source, &yaml::Limits::default());
+        let text = Text::new("f".into(), &source);
+        let run = read(&text, stream.documents[0].root());
+        run.flags.into_iter().map(|f| (f.name, f.value)).collect()
+    }
+
+    fn of(name: &str, value: &str) -> (String, Option<String>) {
+        (name.to_owned(), Some(value.to_owned()))
+    }
+
+    fn on(name: &str) -> (String, Option<String>) {
+        (name.to_owned(), None)
+    }
+
+    #[test]
+    fn switches_swallow_nothing() {
+        assert_eq!(
+            flags("[--enable-sleep-mode, model, --disaggregation-mode, decode]"),
+            [
+                on("--enable-sleep-mode"),
+                of("--disaggregation-mode", "decode")
+            ]
+        );
+        // Switches that are of no interest.
+        assert_eq!(
+            flags("[--enable-prefix-caching, --disaggregation-mode, decode, --enforce-eager]"),
+            [of("--disaggregation-mode", "decode")]
+        );
+        assert_eq!(
+            flags("[--trust-remote-code, --kv-cache-dtype=fp8, --is-prefill-worker]"),
+            [of("--kv-cache-dtype", "fp8"), on("--is-prefill-worker")]
+        );
+    }
+
+    #[test]
+    fn switches_are_switched_off() {
+        assert_eq!(flags("[--enable-sleep-mode, --no-enable-sleep-mode]"), []);
+        assert_eq!(
+            flags("[--no-enable-sleep-mode, --enable_sleep_mode]"),
+            [on("--enable-sleep-mode")]
+        );
+        assert_eq!(flags("[--enable-sleep-mode=false]"), []);
+        assert_eq!(
+            flags("[--enable-disagg, 'False', --host, a]"),
+            [of("--host", "a")]
+        );
+        assert_eq!(
+            flags("[--enable-disagg, 'true', --host, a]"),
+            [of("--enable-disagg", "true"), of("--host", "a")]
+        );
+        assert_eq!(
+            flags("[--no-enable-prefix-caching, --host=a]"),
+            [of("--host", "a")]
+        );
+    }
+
+    #[test]
+    fn flags_at_the_end_and_without_a_value() {
+        assert_eq!(
+            flags("[--disaggregation-mode]"),
+            [on("--disaggregation-mode")]
+        );
+        assert_eq!(
+            flags("[--block-size, --kv-cache-dtype, fp8]"),
+            [on("--block-size"), of("--kv-cache-dtype", "fp8")]
+        );
+        assert_eq!(flags("[--block-size=]"), [of("--block-size", "")]);
+        assert_eq!(
+            flags("[-tp, '8', --mem-pool, '-1']"),
+            [of("-tp", "8"), of("--mem-pool", "-1")]
+        );
+        assert_eq!(
+            flags("[--host, a, --, --block-size, '16']"),
+            [of("--host", "a")]
+        );
+    }
+
+    #[test]
+    fn the_last_of_a_flag_wins() {
+        assert_eq!(
+            flags("[--disaggregation-mode, prefill, --host, a, --disaggregation_mode=decode]"),
+            [of("--host", "a"), of("--disaggregation-mode", "decode")]
+        );
+    }
 }

@@ -15,8 +15,9 @@ use crate::place::{InScalar, Text};
 const MAX_VALUE: usize = 16 * 1024;
 
 /// Words without which a text is no engine configuration that decides a KV path.
-const CONFIG_WORDS: [&str; 6] = [
+const CONFIG_WORDS: [&str; 7] = [
     "cache_transceiver_config",
+    "kv_cache_config",
     "disaggregation",
     "kv-transfer-config",
     "kv_transfer_config",
@@ -137,6 +138,12 @@ pub(crate) fn flags(text: &Text<'_>, root: Node<'_>, form: Form, out: &mut Vec<F
     };
     for (key, value) in root.entries() {
         let Some(name) = key.text() else { continue };
+        if name == "kv_cache_config" {
+            if let Some(dtype) = value.get("dtype").filter(|d| d.is_scalar()) {
+                push("kv_cache_config.dtype".to_owned(), dtype, false);
+            }
+            continue;
+        }
         if name == "cache_transceiver_config" {
             for (key, value) in value.entries() {
                 if let Some(key) = key.text().filter(|k| {
@@ -151,7 +158,15 @@ pub(crate) fn flags(text: &Text<'_>, root: Node<'_>, form: Form, out: &mut Vec<F
             continue;
         }
         if let Some((flag, _)) = engine::known_flag(&format!("--{name}")) {
+            if engine::is_switch(flag) && engine::is_off(&value.raw()) {
+                continue;
+            }
             let json = flag == "--kv-transfer-config";
+            let flag = if flag == "--model-path" {
+                model::MODEL
+            } else {
+                flag
+            };
             if value.is_scalar() || json {
                 push(flag.to_owned(), value, json);
             }

@@ -21,6 +21,38 @@ pub(crate) fn settings(
     Some(out)
 }
 
+/// What is wrong with text that should be a JSON object. Nothing of the text is repeated.
+pub(crate) fn not_json(text: &str) -> String {
+    match serde_json::from_str::<serde_json::Value>(text.trim()) {
+        Ok(value) => match value {
+            serde_json::Value::Array(_) => "a list",
+            serde_json::Value::String(_) => "a string",
+            _ => "a single value",
+        }
+        .to_owned(),
+        Err(_) if text.trim().is_empty() => "nothing is there".to_owned(),
+        Err(_) if !text.contains('{') => "it has no braces".to_owned(),
+        Err(error) if error.is_eof() => "it ends before its last brace or quote".to_owned(),
+        Err(_) if !text.contains('"') => {
+            "its names and values have no double quotes, as after a shell has taken them".to_owned()
+        }
+        Err(error) => format!(
+            "not JSON from line {}, column {} of the value on",
+            error.line(),
+            error.column()
+        ),
+    }
+}
+
+/// The side that a broken text still tells.
+pub(crate) fn role_in_text(text: &str) -> Option<&'static str> {
+    match (text.contains("kv_producer"), text.contains("kv_consumer")) {
+        (true, false) => Some("kv_producer"),
+        (false, true) => Some("kv_consumer"),
+        _ => None,
+    }
+}
+
 /// Keys that are one slip away from one that decides the path.
 pub(crate) fn misspelt(
     json: &str,

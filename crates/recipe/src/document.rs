@@ -8,11 +8,13 @@ use yaml::{ErrorKind, Limits, Node, Parsed, SyntaxError};
 use crate::config_map;
 use crate::draft::{FileDraft, ObjectDraft};
 use crate::dynamo;
+use crate::elsewhere;
 use crate::generic;
 use crate::patches;
 use crate::place::Text;
 use crate::pod_facts;
 use crate::pods::Scope;
+use crate::shapes;
 use crate::values;
 
 /// Lists inside lists deeper than this are hostile.
@@ -53,6 +55,7 @@ pub fn read(path: &str, source: &str) -> FileDraft {
         config_maps: Vec::new(),
         around: model::Surroundings::default(),
         problems: Vec::new(),
+        references: Vec::new(),
         loose_env: Vec::new(),
         loose_flags: Vec::new(),
         budget: 0,
@@ -174,11 +177,11 @@ pub(crate) fn manifest(
         });
         return;
     }
-    let kind = root
-        .get("kind")
-        .and_then(Node::text)
-        .unwrap_or_default()
-        .to_owned();
+    let kind = match root.get("kind").and_then(Node::text) {
+        Some(kind) => kind.to_owned(),
+        None if elsewhere::is_kustomization(text, root) => "Kustomization".to_owned(),
+        None => String::new(),
+    };
     if let Some(items) = root
         .get("items")
         .filter(|i| i.is_sequence() && (kind.is_empty() || kind.ends_with("List")))
@@ -223,6 +226,7 @@ pub(crate) fn manifest(
         object_index: last_index(file),
         ..Scope::default()
     };
+    shapes::check(text, root, &kind, file);
     match kind.as_str() {
         "DynamoGraphDeployment" => dynamo::graph(text, root, &scope, file),
         "DynamoComponentDeployment" => dynamo::component_deployment(text, root, &scope, file),
@@ -239,7 +243,16 @@ pub(crate) fn manifest(
             .around
             .headless_services
             .extend(pod_facts::headless(text, root, name)),
-        "Kustomization" | "Component" => patches::kustomization(text, root, &scope, file),
+        "Kustomization" | "Component" => {
+            patches::kustomization(text, root, &scope, file);
+            if root
+                .get("apiVersion")
+                .and_then(Node::text)
+                .is_none_or(|v| v.starts_with("kustomize.config.k8s.io/"))
+            {
+                elsewhere::references(text, root, file);
+            }
+        }
         "ModelBooster" => values::read(text, root, &scope, file),
         "RoleBasedGroup" => generic::role_based_group(text, root, &scope, file),
         "" => {
@@ -251,6 +264,7 @@ pub(crate) fn manifest(
                 }
             } else {
                 values::loose(text, root, file);
+                values::alone(text, root, file);
             }
         }
         kind if NO_WORKERS.contains(&kind) => {}
@@ -341,7 +355,10 @@ fn too_many_aliases(text: &Text<'_>, root: Node<'_>) -> InputProblem {
 
 /// Whether an error stands where a template language was left in.
 fn is_template(source: &str, error: &SyntaxError) -> bool {
-    if !(source.contains("{{") || source.contains("{%")) {
+    // Braces without end are too much for the parser, not another language.
+    if matches!(error.kind, ErrorKind::TooDeep | ErrorKind::TooManyNodes)
+        || !(source.contains("{{") || source.contains("{%"))
+    {
         return false;
     }
     // The braces must stand outside quotes on some line up to the error: JSON in a string has them too.
@@ -350,7 +367,10 @@ fn is_template(source: &str, error: &SyntaxError) -> bool {
         ["{{", "{%"].iter().any(|open| {
             line.find(open).is_some_and(|at| {
                 let before = line.get(..at).unwrap_or_default();
-                !before.starts_with('#')
+                let rest = line.get(at..).unwrap_or_default();
+                // No template language opens with more than three.
+                !rest.starts_with("{{{{")
+                    && !before.starts_with('#')
                     && before.matches('"').count() % 2 == 0
                     && before.matches('\'').count() % 2 == 0
             })

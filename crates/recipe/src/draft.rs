@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::{
     Accelerator, Claim, CommandFault, Engine, Form, GroupPart, Hidden, InputProblem, Located,
-    Place, PodFacts, Resource, Role, Surroundings,
+    NamedBy, Place, PodFacts, Resource, Role, Surroundings,
 };
 
 use crate::resolve::{self, Resolved};
@@ -114,8 +114,8 @@ pub(crate) struct Draft {
     pub(crate) declared: Option<(Role, Place)>,
     /// Names, labels and surroundings suggest a role.
     pub(crate) hinted: Option<Role>,
-    /// The hint is the pod label or key that a stack defines for it, as against a name.
-    pub(crate) hint_is_convention: bool,
+    /// The label that suggests it; `None` where it is a name.
+    pub(crate) hint_label: Option<(NamedBy, Place)>,
     pub(crate) framework: Option<Engine>,
     pub(crate) image: Option<Located<String>>,
     pub(crate) env: Vec<EnvDraft>,
@@ -226,6 +226,8 @@ pub struct FileDraft {
     pub(crate) config_maps: Vec<ConfigMapDraft>,
     pub(crate) around: Surroundings,
     pub(crate) problems: Vec<InputProblem>,
+    /// What a kustomization names.
+    pub(crate) references: Vec<crate::elsewhere::Reference>,
     /// Variables of a document that describes no worker.
     pub(crate) loose_env: Vec<EnvDraft>,
     /// Engine settings of a document that describes no worker.

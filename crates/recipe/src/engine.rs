@@ -4,7 +4,7 @@ use model::{Engine, Role};
 
 /// Flags whose values decide, or help to judge, how KV cache moves. Their values are never secret.
 /// Names with `-`; the engines take `_` as well.
-pub(crate) const FLAGS: [&str; 38] = [
+pub(crate) const FLAGS: [&str; 40] = [
     "--disaggregation-mode",
     "--disaggregation-strategy",
     "--is-prefill-worker",
@@ -43,7 +43,49 @@ pub(crate) const FLAGS: [&str; 38] = [
     "--server-role",
     "--enable-disagg",
     "--mem-pool",
+    model::MODEL,
+    "--model-path",
 ];
+
+/// Those of [`FLAGS`] that are switches: the word behind one is not its value. `--no-…` turns one off again.
+const SWITCHES: [&str; 6] = [
+    "--is-prefill-worker",
+    "--is-decode-worker",
+    "--enable-sleep-mode",
+    "--enable-cumem-allocator",
+    "--enable-nccl-nvls",
+    "--enable-disagg",
+];
+
+/// Whether a flag of [`FLAGS`] takes no value.
+pub(crate) fn is_switch(flag: &str) -> bool {
+    SWITCHES.contains(&flag)
+}
+
+/// The switch that `--no-…` turns off.
+pub(crate) fn switched_off(word: &str) -> Option<&'static str> {
+    let name = word.strip_prefix("--no-").or(word.strip_prefix("--no_"))?;
+    SWITCHES
+        .into_iter()
+        .find(|known| known.strip_prefix("--").is_some_and(|k| same(k, name)))
+}
+
+/// Whether a text turns a switch off.
+pub(crate) fn is_off(value: &str) -> bool {
+    matches!(
+        value.trim().to_ascii_lowercase().as_str(),
+        "false" | "0" | "no" | "off"
+    )
+}
+
+/// A known name and one as written, `_` for `-` included.
+fn same(known: &str, name: &str) -> bool {
+    known.len() == name.len()
+        && known
+            .bytes()
+            .zip(name.bytes())
+            .all(|(k, n)| k == n || (k == b'-' && n == b'_'))
+}
 
 /// The entry of [`FLAGS`] for a flag as written, and for `--x=y` the value.
 pub(crate) fn known_flag(word: &str) -> Option<(&'static str, Option<&str>)> {
@@ -54,16 +96,9 @@ pub(crate) fn known_flag(word: &str) -> Option<(&'static str, Option<&str>)> {
         Some((name, value)) => (name, Some(value)),
         None => (word, None),
     };
-    let same = |known: &&str| {
-        known.len() == name.len()
-            && known
-                .bytes()
-                .zip(name.bytes())
-                .all(|(k, n)| k == n || (k == b'-' && n == b'_'))
-    };
     FLAGS
         .iter()
-        .find(|known| same(known))
+        .find(|known| same(known, name))
         .map(|known| (*known, value))
 }
 
@@ -150,15 +185,34 @@ pub(crate) fn engine_of_image(image: &str) -> Option<Engine> {
         Some(Engine::Trtllm)
     } else if name.contains("tokenspeed") {
         Some(Engine::TokenSpeed)
-    } else if name.contains("vllm")
-        || name.contains("llm-d-cuda")
-        || name.contains("llm-d-aws")
-        || name.contains("llm-d-xpu")
-    {
+    } else if name.contains("vllm") || is_llm_d(&name) {
         Some(Engine::Vllm)
     } else {
         None
     }
+}
+
+/// llm-d's images of vLLM, one for each accelerator; its routers and simulators are called otherwise.
+fn is_llm_d(image: &str) -> bool {
+    let name = image.split(['@']).next().unwrap_or(image);
+    let base = name.rsplit('/').next().unwrap_or(name);
+    let base = base.split(':').next().unwrap_or(base);
+    matches!(
+        base.strip_prefix("llm-d"),
+        Some(
+            "" | "-aws"
+                | "-cpu"
+                | "-cuda"
+                | "-cuda-dev"
+                | "-dev"
+                | "-gke"
+                | "-hpu"
+                | "-rocm"
+                | "-xpu"
+        )
+    ) || ["llm-d-cuda", "llm-d-aws", "llm-d-xpu"]
+        .iter()
+        .any(|n| base.starts_with(n))
 }
 
 /// `backendFramework`.
@@ -188,6 +242,13 @@ pub(crate) fn role_of_mode(mode: &str) -> Option<Role> {
 pub(crate) fn role_of_name(name: &str) -> Option<Role> {
     let mut found = None;
     for word in name_words(name) {
+        // `decode-heavy-bench` is a load, not a role.
+        if matches!(
+            word.as_str(),
+            "heavy" | "bound" | "intensive" | "bench" | "benchmark" | "benchmarks" | "loadgen"
+        ) {
+            return None;
+        }
         let role = match word.as_str() {
             "prefill" | "prefiller" | "prefills" | "prefillworker" => Role::Prefill,
             "decode" | "decoder" | "decodes" | "dec" | "decodeworker" => Role::Decode,
@@ -233,6 +294,8 @@ mod tests {
         assert_eq!(role_of_name("my-decode-0"), Some(Role::Decode));
         assert_eq!(role_of_name("decimal"), None);
         assert_eq!(role_of_name("prefill-decode-router"), None);
+        assert_eq!(role_of_name("prefill-benchmark"), None);
+        assert_eq!(role_of_name("llama-decode-heavy"), None);
     }
 
     #[test]

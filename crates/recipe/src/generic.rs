@@ -35,6 +35,20 @@ const JOB_KINDS: [&str; 9] = [
     "TFJob",
 ];
 
+/// KServe: beside a `worker`, the `template` is that of the leader. In the words of a LeaderWorkerSet.
+fn group_part(scope: &Scope<'_>, parent: Option<Node<'_>>, key: Option<&str>) -> Option<String> {
+    let parent = parent.filter(|p| {
+        scope.kind.starts_with("LLMInferenceService")
+            && p.get("worker").is_some_and(Node::is_mapping)
+            && p.get("template").is_some_and(Node::is_mapping)
+    });
+    match (parent, key) {
+        (Some(_), Some("template")) => Some("leaderTemplate".to_owned()),
+        (Some(_), Some("worker")) => Some("workerTemplate".to_owned()),
+        _ => None,
+    }
+}
+
 /// Finds pod templates under an object.
 pub(crate) fn read<'d>(text: &Text<'_>, root: Node<'d>, scope: &Scope<'d>, file: &mut FileDraft) {
     let mut scope = scope.clone();
@@ -58,6 +72,7 @@ pub(crate) fn read<'d>(text: &Text<'_>, root: Node<'d>, scope: &Scope<'d>, file:
         if name == "spec" && (kserve_pair || ome_pair) {
             for (key, value) in value.entries() {
                 let mut scope = scope.clone();
+                scope.names.extend(group_part(&scope, spec, key.text()));
                 let hint = match key.text() {
                     Some("template" | "worker") if kserve_pair => Some("decode"),
                     Some("engineConfig") if ome_pair => Some("prefill"),
@@ -235,6 +250,9 @@ fn mapping<'d>(
         if value.is_mapping() {
             let mut inner = scope.clone();
             inner.names.push(name.to_owned());
+            inner
+                .names
+                .extend(group_part(&scope, Some(node), Some(name)));
             walk(text, value, &inner, file, depth + 1);
         } else {
             walk(text, value, &scope, file, depth + 1);

@@ -84,6 +84,63 @@ pub(crate) fn places(text: &Text<'_>, span: &Range<u32>) -> Vec<(&'static str, P
     found
 }
 
+/// The place of a whole value. Of its text only the words that such a value is made of are shown, with what stands
+/// around them: enough to see a brace or a quote that is missing, and nothing that could be a secret.
+pub(crate) fn outline(text: &Text<'_>, span: &Range<u32>, around: Around) -> Place {
+    let source = text
+        .source
+        .get(span.start as usize..span.end as usize)
+        .unwrap_or_default();
+    // A value on many lines is shown by its first.
+    let source = source.split('\n').next().unwrap_or_default();
+    let mut shown: Vec<Range<u32>> = Vec::new();
+    let mut at = 0_usize;
+    while let Some(first) = source.get(at..).and_then(|rest| rest.chars().next()) {
+        let rest = source.get(at..).unwrap_or_default();
+        let is_word =
+            |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '=');
+        let (len, known) = if is_word(first) {
+            let len = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+            (len, is_known(rest.get(..len).unwrap_or_default()))
+        } else {
+            (
+                first.len_utf8(),
+                matches!(
+                    first,
+                    '{' | '}' | '[' | ']' | '"' | '\'' | ':' | ',' | ' ' | '\\'
+                ),
+            )
+        };
+        let offset = |n: usize| span.start.saturating_add(u32::try_from(n).unwrap_or(0));
+        if known {
+            match shown.last_mut() {
+                Some(last) if last.end == offset(at) => last.end = offset(at + len),
+                _ => shown.push(offset(at)..offset(at + len)),
+            }
+        }
+        at += len;
+    }
+    match shown.first().filter(|f| f.start == span.start) {
+        Some(first) => text.place(&first.clone(), &shown, around),
+        None => text.place(span, &[], around),
+    }
+}
+
+fn is_known(word: &str) -> bool {
+    KEYS.contains(&word)
+        || matches!(
+            word,
+            "kv_both"
+                | "kv_producer"
+                | "kv_consumer"
+                | "kv_connector_extra_config"
+                | "connectors"
+                | "true"
+                | "false"
+        )
+        || settings::connectors::lookup(word).is_some()
+}
+
 /// Length of a string, of a list of strings, or of a word; nothing of an object, which can hold anything.
 fn length(value: &str) -> usize {
     let stop = if value.starts_with('[') {

@@ -146,7 +146,6 @@ pub(crate) fn operations(
                     .rev()
                     .find_map(|s| engine::role_of_name(s))
                     .or_else(|| target.and_then(engine::role_of_name));
-                draft.hint_is_convention = true;
                 drafts.push((key, draft));
                 drafts.len() - 1
             }

@@ -1,6 +1,6 @@
 //! Pod templates: from a pod spec and one of its containers to a draft.
 
-use model::{Form, Located, Place, PodFacts};
+use model::{Form, Located, NamedBy, Place, PodFacts};
 use yaml::Node;
 
 use crate::command;
@@ -60,7 +60,7 @@ pub(crate) fn empty(scope: &Scope<'_>, name: String, container: String, place: P
         object_index: scope.object_index,
         declared: None,
         hinted: None,
-        hint_is_convention: false,
+        hint_label: None,
         framework: None,
         image: None,
         env: Vec::new(),
@@ -294,6 +294,69 @@ fn same_host(text: &Text<'_>, spec: Node<'_>) -> Option<Located<String>> {
     None
 }
 
+/// The role that labels suggest. One that a stack defines for it wins over the others, the nearest over those around
+/// it.
+fn role_of_labels(text: &Text<'_>, labels: &[Node<'_>], draft: &mut Draft) {
+    let mut other = None;
+    for (key, value) in labels.iter().flat_map(|l| l.entries()) {
+        let (Some(name), Some(content)) = (key.text(), value.text()) else {
+            continue;
+        };
+        if ROLE_LABELS.contains(&name) {
+            let role = match content {
+                // llm-d's router knows pods that do both.
+                "both" | "prefill-decode" => Some(model::Role::Aggregated),
+                content => engine::role_of_name(content),
+            };
+            if role.is_some() {
+                draft.hinted = role;
+                draft.hint_label = Some((NamedBy::Selector, text.node(value, true)));
+            }
+        } else if is_about_role(name)
+            && let Some(role) = engine::role_of_name(content)
+        {
+            other = Some((role, text.node(value, true)));
+        }
+    }
+    // The name of a container is nearer than a label of its pod.
+    if let (None, None, Some((role, place))) =
+        (draft.hinted, engine::role_of_name(&draft.container), other)
+    {
+        draft.hinted = Some(role);
+        draft.hint_label = Some((NamedBy::Label, place));
+    }
+}
+
+/// Whether a label's key is of the kind that people name a role by: `role`, `app.kubernetes.io/component`,
+/// `example.com/disaggregation-role`, and names of the whole (`app`).
+fn is_about_role(key: &str) -> bool {
+    let name = key.rsplit('/').next().unwrap_or(key);
+    name.split(|c: char| !c.is_ascii_alphanumeric())
+        .map(str::to_ascii_lowercase)
+        .any(|word| {
+            matches!(
+                word.as_str(),
+                "app"
+                    | "component"
+                    | "disagg"
+                    | "disaggregation"
+                    | "function"
+                    | "instance"
+                    | "mode"
+                    | "name"
+                    | "part"
+                    | "pd"
+                    | "phase"
+                    | "role"
+                    | "stage"
+                    | "tier"
+                    | "type"
+                    | "worker"
+                    | "workload"
+            )
+        })
+}
+
 /// Labels, annotations and names: role hints and attached networks.
 pub(crate) fn surroundings(text: &Text<'_>, scope: &Scope<'_>, draft: &mut Draft) {
     pod_facts::metadata(
@@ -302,23 +365,7 @@ pub(crate) fn surroundings(text: &Text<'_>, scope: &Scope<'_>, draft: &mut Draft
         scope.annotations.iter().copied(),
         draft,
     );
-    for labels in &scope.labels {
-        for (key, value) in labels.entries() {
-            let Some(name) = key.text() else { continue };
-            if ROLE_LABELS.contains(&name) {
-                let role = match value.text() {
-                    // llm-d's router knows pods that do both.
-                    Some("both" | "prefill-decode") => Some(model::Role::Aggregated),
-                    Some(value) => engine::role_of_name(value),
-                    None => None,
-                };
-                if let Some(role) = role {
-                    draft.hinted = Some(role);
-                    draft.hint_is_convention = true;
-                }
-            }
-        }
-    }
+    role_of_labels(text, &scope.labels, draft);
     for list in &scope.annotations {
         annotations(text, *list, draft);
     }

@@ -1,12 +1,14 @@
 //! From a draft to a worker: precedence of variables, references into ConfigMaps, engine configuration.
 
-use model::{Engine, Form, Hidden, Located, Place, Setting, Value, Worker};
+use model::{Engine, Form, Hidden, Located, Named, NamedBy, Place, Role, Setting, Value, Worker};
 
 use crate::connector;
 use crate::credentials;
 use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft, Run};
 use crate::engine;
 use crate::expand::{Expanded, Syntax, Variables};
+use crate::lmcache;
+use crate::resources;
 
 /// Flags that name a configuration file, by engine.
 const CONFIG_FLAGS: [&str; 5] = [
@@ -23,16 +25,35 @@ pub(crate) struct Resolved {
     /// Apart, since whole lists of these are moved about.
     pub(crate) worker: Box<Worker>,
     /// What the engine itself was told.
-    pub(crate) strong: Option<(model::Role, Place)>,
+    pub(crate) strong: Option<(Role, Place)>,
     /// It runs an engine, or changes a container that may.
     pub(crate) is_worker: bool,
     /// A connector or backend that moves KV cache between workers is configured.
     pub(crate) moves_kv: bool,
     pub(crate) frontend: bool,
     pub(crate) object_index: u32,
-    pub(crate) declared: Option<(model::Role, Place)>,
-    pub(crate) hinted: Option<model::Role>,
+    pub(crate) declared: Option<(Role, Place)>,
+    pub(crate) hinted: Option<Role>,
     pub(crate) patch: bool,
+}
+
+/// The role by field, label or name.
+fn named(draft: &Draft) -> Option<Named> {
+    let by = |role: Role, by, place: &Place| {
+        role.moves_kv().then(|| Named {
+            role,
+            by,
+            place: place.clone(),
+        })
+    };
+    if let Some((role, place)) = &draft.declared {
+        return by(*role, NamedBy::Field, place);
+    }
+    match (&draft.hint_label, draft.hinted) {
+        (Some((what, place)), Some(role)) => by(role, *what, place),
+        (None, Some(role)) => by(role, NamedBy::Name, &draft.place),
+        (_, None) => None,
+    }
 }
 
 /// Resolves one draft against the ConfigMaps of the same input.
@@ -56,6 +77,15 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
             .and_then(|i| engine::engine_of_image(&i.value))
     });
 
+    // KServe's own templates run vLLM in the container `main`, unless the manifest names something else.
+    let assumed = engine.is_none()
+        && !draft.run.frontend
+        && !draft.run.tool
+        && !hidden.iter().any(|(what, _)| *what == Hidden::Command)
+        && draft.kind.starts_with("LLMInferenceService")
+        && draft.container == "main";
+    let engine = engine.or(assumed.then_some(Engine::Vllm));
+
     let mut flags = draft.run.flags.clone();
     let from_file = config_files(&draft, &flags, &variables, config_maps, &mut hidden);
     flags.extend(from_file);
@@ -67,30 +97,42 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     if let Some(protocol) = mooncake_protocol(&draft, &variables, config_maps) {
         settings.push(protocol);
     }
+    settings.extend(lmcache::settings(&draft, &variables, config_maps));
     let uses_cluster_names = cluster_names(&variables, &flags);
     let is_engine = engine.is_some();
-    let strong = strong_role(&settings);
+    let named = named(&draft);
+    let strong = strong_role(&settings, named.as_ref());
     let moves_kv = moves_kv(&settings);
     let job_without_role = draft.job && strong.is_none() && !moves_kv;
     let is_worker = !draft.run.frontend
         && !draft.run.tool
         && !job_without_role
         && (is_engine || draft.accelerators.is_some() || draft.patch);
+    // A count without a kind is of the usual one, unless the image is for another.
+    let accelerator = draft
+        .accelerator
+        .or_else(|| {
+            let image = draft.image.as_ref()?;
+            resources::accelerator_of_image(&image.value)
+        })
+        .or_else(|| draft.accelerators.map(|_| model::Accelerator::Nvidia));
     let worker = Box::new(Worker {
         name: draft.name,
         container: draft.container,
         kind: draft.kind,
-        role: model::Role::Other,
+        role: Role::Other,
         role_place: None,
+        named,
         place: draft.place,
         engine: engine.unwrap_or(Engine::Unknown),
+        engine_is_assumed: assumed,
         image: draft.image,
         settings,
         overridden,
         unknown_names,
         resources: draft.resources,
         accelerators: draft.accelerators,
-        accelerator: draft.accelerator,
+        accelerator,
         claims: draft.claims,
         privileged: draft.privileged,
         capabilities: draft.capabilities,
@@ -184,7 +226,7 @@ fn script_of(entry: &ConfigEntry) -> Option<Run> {
 }
 
 /// The ConfigMap entry that is mounted at a path.
-fn mounted<'m>(
+pub(crate) fn mounted<'m>(
     draft: &Draft,
     path: &str,
     config_maps: &'m [ConfigMapDraft],
@@ -345,18 +387,7 @@ fn mooncake_protocol(
     let Expanded::Known(path) = variables.value(env, 0) else {
         return None;
     };
-    let mount = draft
-        .mounts
-        .iter()
-        .filter(|m| path.starts_with(&m.path))
-        .max_by_key(|m| m.path.len())?;
-    let base = path.rsplit('/').next().unwrap_or_default();
-    let entry = config_maps
-        .iter()
-        .find(|c| c.name == mount.config_map)?
-        .entries
-        .iter()
-        .find(|e| e.key == base)?;
+    let entry = mounted(draft, &path, config_maps)?;
     let json: serde_json::Value = serde_json::from_str(entry.value.trim()).ok()?;
     let protocol = json.get("protocol")?.as_str()?;
     Some(Setting {
@@ -451,17 +482,22 @@ fn inline_config(json: &str, flag: &FlagDraft) -> Vec<FlagDraft> {
         return Vec::new();
     };
     let mut found = Vec::new();
-    if let Some(backend) = value
-        .get("cache_transceiver_config")
-        .and_then(|c| c.get("backend"))
-        .and_then(|b| b.as_str())
-    {
-        found.push(FlagDraft {
-            name: "cache_transceiver_config.backend".into(),
-            value: Some(backend.to_owned()),
-            form: Form::EngineConfig,
-            ..flag.clone()
-        });
+    for (section, key) in [
+        ("cache_transceiver_config", "backend"),
+        ("kv_cache_config", "dtype"),
+    ] {
+        if let Some(text) = value
+            .get(section)
+            .and_then(|c| c.get(key))
+            .and_then(|v| v.as_str())
+        {
+            found.push(FlagDraft {
+                name: format!("{section}.{key}"),
+                value: Some(text.to_owned()),
+                form: Form::EngineConfig,
+                ..flag.clone()
+            });
+        }
     }
     found
 }
@@ -500,20 +536,31 @@ fn flag_settings(
                     settings.extend(found);
                     unknown_names.extend(connector::misspelt(&json, places, place));
                 }
-                None => settings.push(Setting {
+                // `${X}` and `{{ x }}` are filled in before the manifest is applied.
+                None if json.contains('$') || json.contains("{{") => settings.push(Setting {
                     name: flag.name.clone(),
-                    value: Value::Dynamic(
-                        // `${X}` and `{{ x }}` are filled in before the manifest is applied.
-                        if json.contains('$') || json.contains("{{") {
-                            "filled in by a template"
-                        } else {
-                            model::NOT_JSON
-                        }
-                        .into(),
-                    ),
+                    value: Value::Dynamic("filled in by a template".into()),
                     form,
                     place: place.clone(),
                 }),
+                None => {
+                    settings.push(Setting {
+                        name: flag.name.clone(),
+                        value: Value::Dynamic(format!(
+                            "{}: {}",
+                            model::NOT_JSON,
+                            connector::not_json(&json)
+                        )),
+                        form,
+                        place: place.clone(),
+                    });
+                    settings.extend(connector::role_in_text(&json).map(|role| Setting {
+                        name: "kv_role".to_owned(),
+                        value: Value::Literal(role.to_owned()),
+                        form,
+                        place: place.clone(),
+                    }));
+                }
             },
             Expanded::Unknown(why) => settings.push(Setting {
                 name: flag.name.clone(),
@@ -552,7 +599,7 @@ fn referenced(text: &str) -> Option<&str> {
 }
 
 /// The role that the engine was told.
-fn strong_role(settings: &[Setting]) -> Option<(model::Role, Place)> {
+fn strong_role(settings: &[Setting], named: Option<&Named>) -> Option<(Role, Place)> {
     for name in [
         "--disaggregation-mode",
         "--server-role",
@@ -567,46 +614,47 @@ fn strong_role(settings: &[Setting]) -> Option<(model::Role, Place)> {
         }
     }
     for (name, role) in [
-        ("--is-prefill-worker", model::Role::Prefill),
-        ("--is-decode-worker", model::Role::Decode),
+        ("--is-prefill-worker", Role::Prefill),
+        ("--is-decode-worker", Role::Decode),
     ] {
         if let Some(setting) = settings.iter().find(|s| s.name == name) {
             return Some((role, setting.place.clone()));
         }
     }
+    if let Some(found) = lmcache::role(settings) {
+        return Some(found);
+    }
     // A P/D connector with one direction; `kv_both` says nothing. LMCache and others use the same words.
     let setting = settings.iter().find(|s| s.name == "kv_role")?;
-    match setting.value.literal()? {
-        "kv_producer" => Some((model::Role::Prefill, setting.place.clone())),
-        "kv_consumer" => Some((model::Role::Decode, setting.place.clone())),
-        _ => None,
+    let role = match setting.value.literal()? {
+        "kv_producer" => Role::Prefill,
+        "kv_consumer" => Role::Decode,
+        _ => return None,
+    };
+    // NIXL does not look at it, so that a name tells more.
+    let obeys = settings
+        .iter()
+        .filter(|s| s.name == "kv_connector")
+        .filter_map(|s| settings::connectors::lookup(s.value.literal()?))
+        .find(|c| settings::connectors::moves_kv(c.name))
+        .is_none_or(|c| c.obeys_role);
+    if !obeys && named.is_some_and(|n| n.role != role) {
+        return None;
     }
+    Some((role, setting.place.clone()))
 }
 
 /// Whether a connector that carries KV cache between workers is configured.
 fn moves_kv(settings: &[Setting]) -> bool {
     settings.iter().any(|s| match s.name.as_str() {
-        "kv_connector" => s.value.literal().is_some_and(is_pd_connector),
-        "--disaggregation-transfer-backend" | "cache_transceiver_config.backend" => true,
-        _ => false,
+        "kv_connector" => s
+            .value
+            .literal()
+            .is_some_and(settings::connectors::moves_kv),
+        // The last stands for a value that cannot be read; it is there all the same.
+        "--disaggregation-transfer-backend"
+        | "cache_transceiver_config.backend"
+        | "--kv-transfer-config" => true,
+        _ => lmcache::moves_kv(s),
     })
-}
-
-/// Connectors of vLLM that move KV cache from prefill to decode. Offloading ones only move it to memory or disk.
-pub(crate) fn is_pd_connector(name: &str) -> bool {
-    matches!(
-        name,
-        "NixlConnector"
-            | "NixlPushConnector"
-            | "MooncakeConnector"
-            | "P2pNcclConnector"
-            | "MoRIIOConnector"
-            | "PyNcclConnector"
-            | "NeuronConnector"
-            | "AscendConnector"
-            | "TPUConnector"
-            | "TPUConnectorHMA"
-            | "LLMDataDistCMgrConnector"
-            | "RixlConnector"
-    )
 }

@@ -5,11 +5,11 @@
 //! replica count is read as one container; its key or `type` names the role. Variables beside a list of workers
 //! apply to all of them.
 
-use model::{Form, Role};
+use model::{Form, InputProblem, Located, Outcome, Role};
 use yaml::{Kind, Node};
 
 use crate::config_map;
-use crate::draft::{Draft, FileDraft};
+use crate::draft::{Draft, FileDraft, FlagDraft};
 use crate::engine;
 use crate::env;
 use crate::generic;
@@ -107,8 +107,17 @@ fn walk<'d>(
         .and_then(Node::text)
         .and_then(engine::role_of_mode)
         .is_some();
+    // `prefillWorker: {env: …}`: its name says what runs there.
+    let named = own.is_some()
+        && scope
+            .names
+            .last()
+            .and_then(|n| engine::role_of_name(n))
+            .is_some_and(Role::moves_kv);
     // The document as a whole is data about workers, not one of them.
-    if depth > 0 && runs && (own.is_some() || typed || node.get("lmcacheConfig").is_some()) {
+    if depth > 0
+        && (named || runs && (own.is_some() || typed || node.get("lmcacheConfig").is_some()))
+    {
         container(text, node, scope, outer, file);
         return;
     }
@@ -183,28 +192,179 @@ fn container<'d>(
         draft.declared = Some((role, text.node(at, true)));
     }
     lmcache(text, node, &mut draft);
+    image(text, node, &mut draft);
     pods::surroundings(text, scope, &mut draft);
-    draft.patch = false;
+    // Where the chart brings image and command, the role's name is what tells a worker.
+    let role = draft
+        .declared
+        .as_ref()
+        .map(|(role, _)| *role)
+        .or(draft.hinted);
+    draft.patch = role.is_some_and(Role::moves_kv)
+        && draft.image.is_none()
+        && !draft.run.given
+        && draft.accelerators.is_none();
     file.containers.push(draft);
 }
 
-/// vLLM production-stack names roles through LMCache's own words.
+/// Charts split an image into repository and tag, under `image` or beside the rest.
+fn image(text: &Text<'_>, node: Node<'_>, draft: &mut Draft) {
+    if draft.image.is_some() {
+        return;
+    }
+    let parts = node.get("image").filter(|i| i.is_mapping()).unwrap_or(node);
+    let Some(repository) = parts.get("repository") else {
+        return;
+    };
+    let Some(name) = repository.text().filter(|n| !n.is_empty()) else {
+        return;
+    };
+    let tag = parts.get("tag").filter(|t| t.is_scalar()).map(Node::raw);
+    draft.image = Some(Located {
+        value: match tag.as_deref() {
+            Some(tag) if !tag.is_empty() => format!("{name}:{tag}"),
+            _ => name.to_owned(),
+        },
+        place: text.node(repository, true),
+    });
+}
+
+/// vLLM production-stack configures LMCache by keys of its own; its chart turns them into LMCache's variables.
 fn lmcache(text: &Text<'_>, node: Node<'_>, draft: &mut Draft) {
     let Some(config) = node.get("lmcacheConfig") else {
         return;
     };
-    for key in ["nixlRole", "kvRole"] {
-        let Some(value) = config.get(key) else {
-            continue;
-        };
-        let role = match value.text() {
-            Some("sender" | "kv_producer") => Role::Prefill,
-            Some("receiver" | "kv_consumer") => Role::Decode,
-            _ => continue,
-        };
-        draft.declared = Some((role, text.node(value, true)));
-        return;
+    let mut push = |name: &str, value: String, at: Node<'_>| {
+        draft.run.flags.push(FlagDraft {
+            name: name.to_owned(),
+            value: Some(value),
+            expands: false,
+            place: text.node(at, true),
+            json: Vec::new(),
+            form: Form::EngineConfig,
+        });
+    };
+    for (key, name) in [
+        ("enableNixl", "LMCACHE_ENABLE_NIXL"),
+        ("enablePD", "LMCACHE_ENABLE_PD"),
+        ("nixlRole", "LMCACHE_NIXL_ROLE"),
+        ("kvRole", "kv_role"),
+    ] {
+        if let Some(value) = config.get(key).filter(|v| v.is_scalar()) {
+            push(name, value.raw().into_owned(), value);
+        }
     }
+    if let Some(enabled) = config.get("enabled").filter(|e| e.as_bool() == Some(true)) {
+        push("kv_connector", "LMCacheConnectorV1".to_owned(), enabled);
+    }
+}
+
+/// Keys that say that prefill and decode are apart, wherever a chart has them.
+const SPLIT_KEYS: [&str; 10] = [
+    "enablepd",
+    "enabledisagg",
+    "enabledisaggregation",
+    "disaggregated",
+    "disaggregation",
+    "pddisaggregation",
+    "kvrole",
+    "kvconnector",
+    "kvtransferconfig",
+    "nixlrole",
+];
+
+/// Variables that only a worker that moves KV cache is given.
+const KV_VARIABLES: [&str; 5] = [
+    "VLLM_NIXL_",
+    "NIXL_",
+    "SGLANG_DISAGGREGATION_",
+    "TRTLLM_USE_",
+    "LMCACHE_ENABLE_",
+];
+
+/// Says of values that are about KV transfer, and of which no worker could be made, what is missing.
+pub(crate) fn alone(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft) {
+    // Data for another tool is given to its workers as a whole.
+    let data = root.get("provider").is_some_and(Node::is_scalar);
+    // MPI jobs are started through UCX too.
+    let mut job = false;
+    let mut found: Option<(Node<'_>, String)> = None;
+    let mut todo: Vec<(Node<'_>, u32)> = vec![(root, 0)];
+    while let Some((node, depth)) = todo.pop() {
+        if depth > MAX_DEPTH || node.alias_span().is_some() || !file.spend(1) {
+            continue;
+        }
+        for (key, value) in node.entries() {
+            let Some(name) = key.text() else { continue };
+            job |= name.eq_ignore_ascii_case("mpi") || name.to_ascii_lowercase().contains("nccl");
+            if splits(name, value) {
+                return not_alone(
+                    text,
+                    key,
+                    &format!("{name} is about prefill and decode"),
+                    file,
+                );
+            }
+            if found.is_none() && !data && ENV_KEYS.contains(&name) {
+                found = kv_variable(value).map(|(at, name)| (at, format!("{name} is set")));
+            }
+        }
+        let below = node.entries().map(|(_, value)| value).chain(node.items());
+        let mut below: Vec<_> = below
+            .filter(|n| n.is_mapping() || n.is_sequence())
+            .map(|n| (n, depth + 1))
+            .collect();
+        below.reverse();
+        todo.append(&mut below);
+    }
+    if let Some((at, what)) = found.filter(|_| !job) {
+        not_alone(text, at, &what, file);
+    }
+}
+
+fn not_alone(text: &Text<'_>, at: Node<'_>, what: &str, file: &mut FileDraft) {
+    file.problems.push(InputProblem {
+        cause: "input-values-alone",
+        detail: format!(
+            "{what}, and the workers are made by a chart or a tool that is not in the input"
+        ),
+        fix: "give the chart's directory with --values FILE, or the result of rendering it".into(),
+        position: Some(text.line_column(at.span().start)),
+        outcome: Outcome::Skipped,
+    });
+}
+
+/// The first variable of an `env` list or mapping that is about KV transfer.
+fn kv_variable(list: Node<'_>) -> Option<(Node<'_>, &str)> {
+    let named = list.items().filter_map(|item| item.get("name"));
+    list.entries()
+        .map(|(key, _)| key)
+        .chain(named)
+        .filter_map(|n| Some((n, n.text()?)))
+        .find(|(_, name)| {
+            matches!(*name, "UCX_TLS" | "UCX_NET_DEVICES")
+                || KV_VARIABLES.iter().any(|p| name.starts_with(p))
+                    && settings::catalogue::is_allowed(name)
+        })
+}
+
+/// Whether a key with this value splits prefill and decode.
+fn splits(name: &str, value: Node<'_>) -> bool {
+    let off = value.is_null() || value.as_bool() == Some(false) || value.text() == Some("");
+    if off {
+        return false;
+    }
+    let plain: String = name
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    if SPLIT_KEYS.contains(&plain.as_str()) {
+        // `disaggregation: {enabled: false}`
+        return value.get("enabled").and_then(Node::as_bool) != Some(false);
+    }
+    (value.is_mapping() || value.is_sequence())
+        && engine::role_of_name(name).is_some_and(Role::moves_kv)
 }
 
 /// Settings of a document that describes no worker: provider data and engine configuration files.

@@ -179,7 +179,8 @@ fn folded_workers(workers: &[WorkerV1]) -> Vec<WorkerV1> {
     let mut known = HashMap::new();
     for worker in workers {
         let kind = (
-            (&worker.role, &worker.engine, &worker.connector),
+            (&worker.role, &worker.engine, worker.engine_assumed),
+            &worker.connector,
             (&worker.fabric, worker.replicas),
             (worker.nodes, worker.accelerators),
         );

@@ -59,6 +59,7 @@ pub(crate) fn worker(name: &str, role: Role) -> WorkerSummary {
         name: name.to_owned(),
         role,
         engine: Engine::Vllm,
+        engine_is_assumed: false,
         connector: Some("NIXL/UCX".to_owned()),
         fabric: "rdma/ib: 4".to_owned(),
         replicas: Some(2),
@@ -131,6 +132,7 @@ fn both() -> Vec<WorkerSummary> {
         WorkerSummary {
             connector: None,
             engine: Engine::Unknown,
+            engine_is_assumed: false,
             fabric: String::new(),
             replicas: Some(1),
             accelerators: None,

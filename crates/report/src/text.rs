@@ -296,6 +296,7 @@ fn workers(screen: &mut Screen<'_>, deployment: &DeploymentSummary) {
         let alike = |other: &WorkerSummary| {
             other.role == worker.role
                 && other.engine == worker.engine
+                && other.engine_is_assumed == worker.engine_is_assumed
                 && other.connector == worker.connector
                 && other.fabric == worker.fabric
                 && other.replicas == worker.replicas
@@ -334,7 +335,11 @@ fn workers(screen: &mut Screen<'_>, deployment: &DeploymentSummary) {
             vec![
                 worker.role.as_str().to_owned(),
                 label::list(screen, names),
-                worker.engine.as_str().to_owned(),
+                if worker.engine_is_assumed {
+                    format!("{} (assumed)", worker.engine.as_str())
+                } else {
+                    worker.engine.as_str().to_owned()
+                },
                 screen
                     .line(worker.connector.as_deref().unwrap_or("-"))
                     .into_owned(),

@@ -93,6 +93,20 @@ impl Variable {
     }
 }
 
+/// Whether nothing has ever read a variable that people set: no library in any release, and no launch script that is
+/// known. What some releases read, or stop at, is not among them.
+pub fn is_dead(name: &str) -> bool {
+    lookup(name).is_some_and(|v| v.kind == Kind::Unread && v.meaning.ends_with("nothing reads it"))
+}
+
+/// The name that a dead variable is mistaken for, where there is one.
+pub fn mistaken_for(name: &str) -> Option<&'static str> {
+    let text = lookup(name).filter(|_| is_dead(name))?.dangerous;
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .find(|word| word.contains('_') && lookup(word).is_some_and(|v| v.is_read()))
+        .or_else(|| known_names::did_you_mean(name))
+}
+
 const TABLE: &str = include_str!("../data/variables.tsv");
 
 /// All variables, sorted by name.
@@ -178,6 +192,31 @@ mod tests {
         assert_eq!(lookup("UCX_TSL"), None);
         assert_eq!(lookup(""), None);
         assert!(!lookup("FI_EFA_ENABLE_SHM").unwrap().is_read());
+    }
+
+    #[test]
+    fn dead_names() {
+        assert!(is_dead("NIXL_SKIP_TOPOLOGY_CHECK") && is_dead("FI_EFA_ENABLE_SHM"));
+        // Launch scripts read one, old releases another, and one stops the process.
+        for name in [
+            "NIXL_BACKEND",
+            "NCCL_EXCLUDE_IB_HCA",
+            "NCCL_IB_CUDA_SUPPORT",
+            "FI_EFA_MTU_SIZE",
+            "UCX_TLS",
+            "HF_TOKEN",
+        ] {
+            assert!(!is_dead(name), "{name}");
+        }
+        assert_eq!(
+            mistaken_for("FI_EFA_ENABLE_SHM"),
+            Some("FI_EFA_ENABLE_SHM_TRANSFER")
+        );
+        assert_eq!(
+            mistaken_for("NIXL_SIDE_CHANNEL_PORT"),
+            Some("VLLM_NIXL_SIDE_CHANNEL_PORT")
+        );
+        assert_eq!(mistaken_for("NIXL_SKIP_TOPOLOGY_CHECK"), None);
     }
 
     #[test]

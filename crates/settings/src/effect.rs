@@ -31,6 +31,8 @@ pub struct Problem {
     pub kind: ProblemKind,
     /// What is wrong, in one line.
     pub text: String,
+    /// The library cannot read the value as one of its variable's kind.
+    pub invalid: bool,
 }
 
 /// How bad a value is.
@@ -60,8 +62,18 @@ impl Effect {
             problem: Some(Problem {
                 kind,
                 text: text.into(),
+                invalid: false,
             }),
         }
+    }
+
+    /// A value that the library cannot read.
+    fn invalid(kind: ProblemKind, text: impl Into<String>) -> Self {
+        let mut effect = Self::problem(kind, text);
+        if let Some(problem) = &mut effect.problem {
+            problem.invalid = true;
+        }
+        effect
     }
 
     /// An effect whose problem is the whole of it.
@@ -243,8 +255,20 @@ fn special(name: &str, value: &str) -> Option<Effect> {
         }),
         "MOONCAKE_PROTOCOL" if value.trim().eq_ignore_ascii_case("tcp") => Some(Effect::problem(
             ProblemKind::Slow,
-            "Mooncake moves data over TCP",
+            "the Mooncake store moves data over TCP; transfer between prefill and decode does not read it",
         )),
+        // kvcache-ai/Mooncake:mooncake-transfer-engine/src/config.cpp: `atoi`, and 0 is in their range.
+        "MC_GID_INDEX" | "MC_IB_PORT" => match NcclInt::parse(value) {
+            NcclInt::Word | NcclInt::Default => Some(Effect::invalid(
+                ProblemKind::Late,
+                format!("`{value}` is not a number: Mooncake takes it for 0"),
+            )),
+            NcclInt::Number(0..=255) => None,
+            NcclInt::Number(_) => Some(Effect::invalid(
+                ProblemKind::Noop,
+                format!("`{value}` is not in 0 to 255: Mooncake ignores it"),
+            )),
+        },
         "MC_FORCE_TCP" => Some(Effect::problem(
             ProblemKind::Slow,
             "Mooncake uses TCP: the variable forces it whatever its value, even 0",
@@ -603,6 +627,7 @@ fn by_kind(kind: Kind, value: &str, variable: Option<&Variable>, known: Option<K
         Kind::Bandwidth => ucx_value::parse_bandwidth(value).map_or_else(refused, |_| written()),
         Kind::Uint => ucx_value::parse_uint(value).map_or_else(refused, |_| written()),
         Kind::Ulong => ucx_value::parse_ulong(value).map_or_else(refused, |_| written()),
+        Kind::Int => ucx_value::parse_int(value).map_or_else(refused, |()| written()),
         Kind::Float => ucx_value::parse_float(value).map_or_else(refused, |_| written()),
         Kind::Hex => ucx_value::parse_hex(value).map_or_else(refused, |_| written()),
         Kind::Enum(words) => {
@@ -635,7 +660,7 @@ fn by_kind(kind: Kind, value: &str, variable: Option<&Variable>, known: Option<K
         ),
         Kind::OfiBool => ucx_value::ofi_nccl_bool(value).map_or_else(
             |invalid| {
-                Effect::problem(
+                Effect::invalid(
                     ProblemKind::Fatal,
                     format!("`{value}` is invalid ({invalid}): the plugin does not start"),
                 )
@@ -660,7 +685,6 @@ fn by_kind(kind: Kind, value: &str, variable: Option<&Variable>, known: Option<K
         ),
         Kind::UcxTls
         | Kind::UcxNetDevices
-        | Kind::Int
         | Kind::NcclHca
         | Kind::NcclIfname
         | Kind::Removed
@@ -682,6 +706,7 @@ fn ucx_scalar(kind: Kind) -> bool {
             | Kind::Bandwidth
             | Kind::Uint
             | Kind::Ulong
+            | Kind::Int
             | Kind::Float
             | Kind::Hex
             | Kind::Enum(_)
@@ -696,7 +721,7 @@ fn ucx_refuses(value: &str, invalid: &Invalid, known: Option<Known>) -> Effect {
         Some(Owner::Global) | None => ProblemKind::Noop,
     };
     let then = owner.map_or_else(String::new, |owner| format!(": {}", owner.consequence()));
-    Effect::problem(kind, format!("`{value}` is invalid ({invalid}){then}"))
+    Effect::invalid(kind, format!("`{value}` is invalid ({invalid}){then}"))
 }
 
 #[cfg(test)]
@@ -847,6 +872,19 @@ mod tests {
             problem("UCX_SHM_DEVICES", "all,cuda").unwrap().0,
             ProblemKind::Fatal
         );
+        assert_problem(
+            "UCX_IB_GID_INDEX",
+            "true",
+            ProblemKind::Slow,
+            "`true` is invalid (expected a number, inf or auto): the whole transport family is dropped and the process goes on without it",
+        );
+        assert_problem(
+            "UCX_RC_MLX5_RX_MAX_BUFS",
+            "many",
+            ProblemKind::Fatal,
+            "`many` is invalid (expected a number): the transport's interface cannot be created, so UCX fails",
+        );
+        assert_eq!(problem("UCX_RC_MLX5_RX_MAX_BUFS", "-1"), None);
         // A variable that only the list of names has.
         assert_eq!(
             problem("UCX_RC_MLX5_TIMEOUT", "1min").unwrap().0,
@@ -966,6 +1004,14 @@ mod tests {
             ProblemKind::Fatal
         );
         assert_eq!(problem("MC_FORCE_TCP", "0").unwrap().0, ProblemKind::Slow);
+        assert_problem(
+            "MC_GID_INDEX",
+            "true",
+            ProblemKind::Late,
+            "`true` is not a number: Mooncake takes it for 0",
+        );
+        assert_eq!(problem("MC_GID_INDEX", "3"), None);
+        assert_eq!(problem("MC_IB_PORT", "300").unwrap().0, ProblemKind::Noop);
         assert_problem(
             "TRTLLM_USE_NIXL_KVCACHE",
             "true",

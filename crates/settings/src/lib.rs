@@ -5,6 +5,7 @@
 //! reads the environment or a file.
 
 pub mod catalogue;
+pub mod connectors;
 pub mod distance;
 pub mod effect;
 pub mod kind;

@@ -568,8 +568,32 @@ impl TlsEffect {
         any_of(&self.main, &["rocm_copy", "ze_copy"])
     }
 
-    /// The effect in one short sentence.
+    /// The effect in one short sentence, for NVIDIA GPUs.
     pub fn one_line(&self) -> String {
+        self.one_line_with("cuda_copy")
+    }
+
+    /// The effect in one short sentence, for the accelerator whose memory a transport serves: `cuda_copy`, `rocm_copy`
+    /// or `ze_copy`.
+    pub fn one_line_with(&self, memory: &str) -> String {
+        if memory != "cuda_copy" && self.init == Init::Ok {
+            let nodes = if self.rdma && self.tcp {
+                "RDMA, TCP as a fallback"
+            } else if self.rdma {
+                "RDMA, no TCP fallback"
+            } else if self.ud_only && self.inter {
+                "UD between nodes, so put and get are emulated in software"
+            } else if self.inter {
+                "TCP only between nodes"
+            } else {
+                "no transport between nodes"
+            };
+            return if self.main.contains(&memory) {
+                format!("{nodes}; GPU memory supported ({memory})")
+            } else {
+                format!("{nodes}; GPU memory is not supported: {memory} is missing")
+            };
+        }
         match self.init {
             Init::FailParse => return "UCX does not start: `all` must be the only item".to_owned(),
             Init::FailEmpty => return "UCX does not start: the list is empty".to_owned(),

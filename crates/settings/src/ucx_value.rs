@@ -194,6 +194,13 @@ pub fn parse_ulong(value: &str) -> Result<Quantity, Invalid> {
         .ok_or_else(|| Invalid::new("a number, inf or auto"))
 }
 
+/// A number.
+pub fn parse_int(value: &str) -> Result<(), Invalid> {
+    scan_integer(value)
+        .map(|_| ())
+        .ok_or_else(|| Invalid::new("a number"))
+}
+
 /// A number with a point.
 pub fn parse_float(value: &str) -> Result<f64, Invalid> {
     scan_float(value)

@@ -10,6 +10,7 @@
 use model::{Engine, Grade, GroupPart, Reason, Role};
 
 use crate::check::{Cause, Check, Run};
+use crate::env::start_command;
 use crate::finding::{Finding, Findings};
 use crate::kv_path::{self, Connector};
 use crate::view::{View, WorkerView};
@@ -34,19 +35,19 @@ pub(crate) const CHECK: Check = Check {
 
 const PREFILL_NO_CONNECTOR: Cause = Cause {
     id: "prefill-no-connector",
-    what: "a vLLM prefill worker has no `--kv-transfer-config`",
-    why: "dynamo.vllm from 1.0 on stops with a ValueError; plain vLLM starts and decode has nothing to pull",
-    fix: "give prefill the same connector as decode: --kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}'",
-    quiet_if: "the image is a Dynamo image before 1.0 (NIXL is its default); the command is inside the image or a sourced script; the engine is a mock",
+    what: "prefill has no KV connector: vLLM without `--kv-transfer-config`, SGLang without `--disaggregation-mode`",
+    why: "dynamo.vllm from 1.0 on stops with a ValueError; plain vLLM and SGLang start, keep their KV cache to themselves, and decode has nothing to pull",
+    fix: "give prefill the same connector as decode: --kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}'; SGLang: --disaggregation-mode prefill",
+    quiet_if: "the image is a Dynamo image before 1.0 (NIXL is its default); the command is inside the image or a sourced script; the engine is a mock; only a name says prefill and there is no decode worker beside it; a warning where neither role has a connector and only names say what they are",
     source: "ai-dynamo/dynamo components/src/dynamo/vllm/args.py; ai-dynamo/dynamo#11467",
 };
 
 const DECODE_NO_CONNECTOR: Cause = Cause {
     id: "decode-no-connector",
-    what: "prefill has a KV connector and decode has none",
-    why: "vLLM logs that it found no KVConnector and disables the transfer; decode computes every prefill again",
-    fix: "give decode the same connector as prefill: --kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}'",
-    quiet_if: "the image is a Dynamo image before 1.0 (NIXL is its default); the command is inside the image or a sourced script; the engine is a mock",
+    what: "prefill has a KV connector and decode has none: vLLM without `--kv-transfer-config`, SGLang without `--disaggregation-mode`",
+    why: "vLLM logs that it found no KVConnector and disables the transfer, SGLang serves whole requests: decode computes every prefill again",
+    fix: "give decode the same connector as prefill: --kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}'; SGLang: --disaggregation-mode decode",
+    quiet_if: "the image is a Dynamo image before 1.0 (NIXL is its default); the command is inside the image or a sourced script; the engine is a mock; nothing but its name says decode, and no prefill worker stands beside it",
     source: "ai-dynamo/dynamo#11467 and #11468",
 };
 
@@ -64,8 +65,8 @@ const ROLE_SWAPPED: Cause = Cause {
     what: "`kv_role` is kv_consumer on prefill or kv_producer on decode",
     why: "the worker offers the direction that its role does not use, so nothing is transferred",
     fix: "kv_producer on prefill and kv_consumer on decode, or kv_both on both",
-    quiet_if: "NixlConnector, which takes either direction whatever kv_role says; the role comes from kv_role itself",
-    source: "vLLM disaggregated prefill documentation",
+    quiet_if: "kv_both; the role comes from kv_role itself; NixlConnector beside a disaggregation mode; a warning with NixlConnector alone, which takes either direction whatever kv_role says, until releases that tell prefill from decode by it",
+    source: "vLLM disaggregated prefill documentation; vLLM nixl_connector_usage (kv_role is a placeholder), vllm#43874 (kv_both deprecated for NIXL)",
 };
 
 const TRTLLM_MPI: Cause = Cause {
@@ -86,6 +87,9 @@ const TRTLLM_DEFAULT: Cause = Cause {
     source: "TensorRT-LLM cache transceiver; ai-dynamo/dynamo docs, kv-cache-transfer",
 };
 
+/// What to do where the connector cannot be seen.
+const SHOW: &str = "give what holds it as well (the script, the ConfigMap, the other role's file), or look for --kv-transfer-config in the running pod's command";
+
 fn run(view: &View<'_>, findings: &mut Findings) {
     if view.is_part() {
         return;
@@ -102,19 +106,42 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
         return;
     }
     let role = worker.role.as_str();
-    let peer_has = view.kv.iter().any(|o| {
-        o.worker.role != worker.role
-            && matches!(o.path.connector, Connector::Nixl | Connector::Mooncake)
-    });
+    let peer_has = view
+        .kv
+        .iter()
+        .any(|o| o.worker.role != worker.role && o.path.moves_kv(o.worker.engine));
+    if matches!(
+        kv.path.connector,
+        Connector::Unknown(_) | Connector::Nothing
+    ) && let Some(leader) = leader_of(view, kv)
+    {
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotApplicable,
+                format!(
+                    "ranks of {}, whose leader configures the KV connector",
+                    leader.worker.name
+                ),
+            )
+            .worker(worker),
+        );
+        return;
+    }
     match &kv.path.connector {
+        // Its value was looked at with the start command.
+        Connector::Unknown(_) if start_command::not_json(worker).is_some() => {}
         Connector::Unknown(why) => {
             findings.push(
                 Finding::skipped(
                     NAME,
                     Reason::NotVisible,
-                    format!("the KV connector cannot be seen: {why}"),
+                    format!("the KV connector of {role} cannot be seen: {why}"),
                 )
-                .worker(worker),
+                .required()
+                .fix(SHOW)
+                .worker(worker)
+                .at(kv.path.place.as_ref().unwrap_or(&worker.place), role),
             );
         }
         Connector::Nothing if worker.engine == Engine::Trtllm => {
@@ -139,29 +166,18 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
     }
 }
 
+/// The leader of a group whose other pods often only join (ray start): its engine starts their ranks.
+fn leader_of<'v, 'f>(view: &'v View<'f>, kv: &WorkerView<'_>) -> Option<&'v WorkerView<'f>> {
+    view.kv.iter().find(|o| {
+        kv.worker.part == Some(GroupPart::Member)
+            && o.worker.part == Some(GroupPart::Leader)
+            && o.worker.name == kv.worker.name
+            && o.path.moves_kv(o.worker.engine)
+    })
+}
+
 fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: &mut Findings) {
     let worker = kv.worker;
-    // The other pods of a group often only join (ray start): the leader's engine starts their ranks.
-    let of_leader = view.kv.iter().find(|o| {
-        worker.part == Some(GroupPart::Member)
-            && o.worker.part == Some(GroupPart::Leader)
-            && o.worker.name == worker.name
-            && matches!(o.path.connector, Connector::Nixl | Connector::Mooncake)
-    });
-    if let Some(leader) = of_leader {
-        findings.push(
-            Finding::skipped(
-                NAME,
-                Reason::NotApplicable,
-                format!(
-                    "ranks of {}, whose leader configures the KV connector",
-                    leader.worker.name
-                ),
-            )
-            .worker(worker),
-        );
-        return;
-    }
     let told = worker
         .setting("--disaggregation-mode")
         .or_else(|| worker.setting("--is-prefill-worker"));
@@ -172,7 +188,8 @@ fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: 
     // Decode without a connector is judged against a prefill that has one, or on its own where its engine was
     // told to decode. A prefill worker that Dynamo starts without one stops.
     let certain = peer_has || (worker.role == Role::Prefill && told.is_some());
-    if !certain {
+    let named_only = !certain && nobody_has(view);
+    if !certain && !(named_only && worker.role == Role::Prefill) {
         if worker.role == Role::Decode
             && view
                 .role(Role::Prefill)
@@ -190,34 +207,42 @@ fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: 
             return;
         }
         findings.push(
-            Finding::skipped(NAME, Reason::NotVisible, "no KV connector is configured in the input; what moves KV cache, if anything, cannot be seen").worker(worker),
+            Finding::skipped(NAME, Reason::NotVisible, format!("no KV connector of {} is configured in the input; what moves KV cache, if anything, cannot be seen", worker.role.as_str()))
+                .required()
+                .fix(SHOW)
+                .worker(worker),
         );
         return;
     }
-    let detail = match worker.role {
-        Role::Prefill => {
-            "prefill has no --kv-transfer-config: it stops at start, or has nothing to hand over"
-        }
-        _ => {
-            "decode has no KV connector while prefill has one: nothing is transferred, decode computes the prefill again"
-        }
+    let flag = if worker.engine == Engine::Sglang {
+        "--disaggregation-mode"
+    } else {
+        "--kv-transfer-config"
     };
-    let mut finding = Finding::fail(NAME, cause, detail).worker(worker);
+    let detail = match worker.role {
+        _ if named_only => format!(
+            "the workers are named prefill and decode, and none has a {flag}: nothing is transferred"
+        ),
+        Role::Prefill if worker.engine == Engine::Sglang => {
+            format!("prefill has no {flag}: it serves whole requests and hands nothing over")
+        }
+        Role::Prefill => {
+            format!("prefill has no {flag}: it stops at start, or has nothing to hand over")
+        }
+        _ => format!(
+            "decode has no {flag} while prefill has a KV connector: nothing is transferred, decode computes the prefill again"
+        ),
+    };
+    let mut finding = if named_only {
+        Finding::warn(NAME, cause, detail)
+    } else {
+        Finding::fail(NAME, cause, detail)
+    }
+    .worker(worker);
+    let role = worker.role.as_str();
     finding = match told {
-        Some(setting) => finding.at(
-            &setting.place,
-            format!(
-                "{}: no --kv-transfer-config on this command",
-                worker.role.as_str()
-            ),
-        ),
-        None => finding.at(
-            &worker.place,
-            format!(
-                "{}: no --kv-transfer-config on its command",
-                worker.role.as_str()
-            ),
-        ),
+        Some(setting) => finding.at(&setting.place, format!("{role}: no {flag} on this command")),
+        None => finding.at(&worker.place, format!("{role}: no {flag} on its command")),
     };
     if let Some(peer) = view
         .kv
@@ -228,6 +253,15 @@ fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: 
         finding = finding.context(place, format!("{} has one", peer.worker.role.as_str()));
     }
     findings.push(finding);
+}
+
+/// Both roles are there, every command can be seen, and none configures a connector.
+fn nobody_has(view: &View<'_>) -> bool {
+    view.has_both_roles()
+        && view
+            .kv
+            .iter()
+            .all(|w| w.path.connector == Connector::Nothing && w.worker.engine != Engine::Trtllm)
 }
 
 fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Findings) {
@@ -252,16 +286,25 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
         (Role::Prefill, Some("kv_consumer")) | (Role::Decode, Some("kv_producer")) => kv_role,
         _ => None,
     };
-    if let Some(setting) = swapped.filter(|_| *connector != Connector::Nixl) {
+    // NIXL moves in the direction of each request; beside a mode that the engine was told, kv_role says nothing.
+    let told_a_mode = worker.setting("--disaggregation-mode").is_some()
+        || worker.setting("DYN_VLLM_DISAGGREGATION_MODE").is_some();
+    if let Some(setting) = swapped.filter(|_| *connector != Connector::Nixl || !told_a_mode) {
         let value = setting.value.literal().unwrap_or_default();
-        findings.push(
-            Finding::fail(
+        let detail = format!("{role} has kv_role {value}, the other role's direction");
+        let finding = if *connector == Connector::Nixl {
+            Finding::warn(
                 NAME,
                 &ROLE_SWAPPED,
-                format!("{role} has kv_role {value}, the other role's direction"),
+                format!("{detail}: NIXL does not look at it, until a release that does"),
             )
-            .worker(worker)
-            .at(&setting.place, format!("{role}: {value}")),
+        } else {
+            Finding::fail(NAME, &ROLE_SWAPPED, detail)
+        };
+        findings.push(
+            finding
+                .worker(worker)
+                .at(&setting.place, format!("{role}: {value}")),
         );
         return;
     }

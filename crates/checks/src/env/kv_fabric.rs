@@ -10,7 +10,7 @@
 use model::{Accelerator, Grade, Reason, Role};
 
 use crate::check::{Cause, Check, Run};
-use crate::fabric::Rdma;
+use crate::fabric::{self, Rdma};
 use crate::finding::{Finding, Findings};
 use crate::kv_path::{Backend, Connector};
 use crate::view::{View, WorkerView};
@@ -130,6 +130,9 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         return;
     }
     placeholders(view, findings);
+    if open_claims(view, findings) {
+        return;
+    }
     let with: Vec<&WorkerView<'_>> = view.kv.iter().filter(|w| w.fabric.any()).collect();
     let without: Vec<&WorkerView<'_>> = view.kv.iter().filter(|w| !w.fabric.any()).collect();
     if with.is_empty() {
@@ -146,6 +149,37 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             requested(kv, findings);
         }
     }
+}
+
+/// Claims on something that cannot be told may be the fabric that a role seems to lack.
+fn open_claims(view: &View<'_>, findings: &mut Findings) -> bool {
+    let lacking: Vec<&WorkerView<'_>> = view.kv.iter().filter(|w| !w.fabric.any()).collect();
+    let open: Vec<(&WorkerView<'_>, &model::Claim)> = lacking
+        .iter()
+        .filter_map(|w| Some((*w, w.fabric.open_claim?)))
+        .collect();
+    if open.is_empty() || open.len() < lacking.len() || view.is_single_host() {
+        return false;
+    }
+    for (kv, claim) in open {
+        let role = kv.worker.role.as_str();
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                format!(
+                    "{role} claims {}, and what that gives is not in the input: it may be the fabric, or not",
+                    fabric::claim_name(claim)
+                ),
+            )
+            .worker(kv.worker)
+            .at(&claim.place, role),
+        );
+    }
+    for kv in view.kv.iter().filter(|w| w.fabric.any()) {
+        requested(kv, findings);
+    }
+    true
 }
 
 /// NICs that NIXL's LIBFABRIC backend does not use. True where a finding says so.
@@ -192,6 +226,9 @@ fn part(view: &View<'_>, findings: &mut Findings) {
 fn requested(kv: &WorkerView<'_>, findings: &mut Findings) {
     let mut finding =
         Finding::ok(NAME, format!("asks for {}", kv.fabric.summary())).worker(kv.worker);
+    if matches!(kv.fabric.rdma, Some(Rdma::Claim { seen: false, .. })) {
+        finding = finding.grade(Grade::Assumed);
+    }
     let place = kv
         .fabric
         .rdma
@@ -210,7 +247,8 @@ fn requested(kv: &WorkerView<'_>, findings: &mut Findings) {
     {
         finding = finding.told(&GKE_ANNOTATION);
     }
-    let policy_routed = kv.fabric.gke_networks || matches!(kv.fabric.rdma, Some(Rdma::Claim(_)));
+    let policy_routed =
+        kv.fabric.gke_networks || matches!(kv.fabric.rdma, Some(Rdma::Claim { .. }));
     if policy_routed
         && kv.path.may_use_ucx()
         && kv.worker.setting("UCX_IB_ROCE_REACHABILITY_MODE").is_none()
@@ -278,7 +316,7 @@ fn nothing_in_common(view: &View<'_>, findings: &mut Findings) -> bool {
 /// One role requests its RDMA devices, the other only sees the host's: whether that is enough shows in the pod.
 fn uneven(view: &View<'_>, findings: &mut Findings) -> bool {
     let requests =
-        |w: &&WorkerView<'_>| matches!(w.fabric.rdma, Some(Rdma::Resource(_) | Rdma::Claim(_)));
+        |w: &&WorkerView<'_>| matches!(w.fabric.rdma, Some(Rdma::Resource(_) | Rdma::Claim { .. }));
     let only_host = |w: &&WorkerView<'_>| {
         matches!(w.fabric.rdma, Some(Rdma::HostDevices(_)))
             && !w.worker.host_network
@@ -426,7 +464,10 @@ fn nobody(view: &View<'_>, findings: &mut Findings) {
             Finding::skipped(
                 NAME,
                 Reason::NotVisible,
-                "no rule for this connector says what fabric it needs",
+                view.kv.iter().find_map(|w| w.path.open()).map_or_else(
+                    || "no rule for this connector says what fabric it needs".to_owned(),
+                    |why| format!("what fabric is needed cannot be told: {why}"),
+                ),
             )
             .workers(workers()),
         );

@@ -64,7 +64,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     for kv in &view.kv {
         let worker = kv.worker;
         let pins = match kv.fabric.rdma {
-            Some(rdma @ (Rdma::Resource(_) | Rdma::Claim(_))) => Some(rdma.place()),
+            Some(rdma @ (Rdma::Resource(_) | Rdma::Claim { .. })) => Some(rdma.place()),
             _ => None,
         };
         let Some(place) = pins else { continue };

@@ -55,7 +55,10 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         .map(|n| format!("{n} ({})", settings::effect::describe_unset(n)))
         .collect();
     let detail = format!("not set: {}", list.join("; "));
-    let deliberate = view.asks_for_fabric()
+    // A chart may add both.
+    let deliberate = view.deployment.partial == Some(model::Partial::Values)
+        || view.asks_for_fabric()
+        || view.kv.iter().any(|w| w.fabric.open_claim.is_some())
         || view.is_single_host()
         || unset.len() < COMMON.len()
         || workers

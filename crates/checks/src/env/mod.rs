@@ -8,6 +8,7 @@ pub(crate) mod kv_fabric;
 pub(crate) mod locked_memory;
 pub(crate) mod missing_settings;
 pub(crate) mod mnnvl;
+mod models;
 pub(crate) mod multinode;
 pub(crate) mod pod_network;
 pub(crate) mod prefill_decode;

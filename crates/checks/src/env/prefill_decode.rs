@@ -1,26 +1,29 @@
 //! Prefill and decode agree on what both have to agree on.
 //!
 //! A transfer needs the same connector and NIXL backend, and the same layout of the KV cache (data type, block
-//! size) on both sides. NIC lists that differ between worker groups are usually a slip; different tuning,
+//! size) on both sides, and the same model: KV cache is nothing without the weights that made it. NIC lists that differ between worker groups are usually a slip; different tuning,
 //! parallelism or replica counts are not.
 
 use model::{Engine, Role, Setting};
+use settings::version::UcxVersion;
 
 use crate::check::{Cause, Check, Run};
+use crate::env::models;
 use crate::finding::{Finding, Findings};
 use crate::image;
 use crate::kv_path::{Backend, Connector};
 use crate::view::{View, WorkerView};
 
-const NAME: &str = "env/prefill-decode";
+pub(super) const NAME: &str = "env/prefill-decode";
 
 /// The check.
 pub(crate) const CHECK: Check = Check {
     name: NAME,
-    title: "prefill and decode agree on connector, backend, NIC list and KV layout",
+    title: "prefill and decode agree on model, connector, backend, NIC list and KV layout",
     source: include_str!("prefill_decode.rs"),
     causes: &[
         CONNECTOR_DIFFERS,
+        models::MODEL_DIFFERS,
         NIC_LISTS_DIFFER,
         KV_DTYPE_DIFFERS,
         BLOCK_SIZE_DIFFERS,
@@ -37,7 +40,7 @@ const CONNECTOR_DIFFERS: Cause = Cause {
     what: "prefill and decode use different KV connectors or NIXL backends",
     why: "the two sides do not speak the same protocol, so no KV moves",
     fix: "use the same connector and backend on both roles",
-    quiet_if: "one side cannot be seen; a mock engine",
+    quiet_if: "one side cannot be seen; a mock engine; a warning only where one of them is TensorRT-LLM's DEFAULT, whose meaning changed",
     source: "ai-dynamo/dynamo docs, vllm-configuration: both halves must agree",
 };
 
@@ -54,7 +57,7 @@ const KV_DTYPE_DIFFERS: Cause = Cause {
     id: "kv-cache-dtype-differs",
     what: "prefill and decode store the KV cache in different data types",
     why: "the bytes that arrive are read as another type: the handshake refuses, or the output is wrong",
-    fix: "set the same --kv-cache-dtype on both roles",
+    fix: "set the same --kv-cache-dtype on both roles (TensorRT-LLM: kv_cache_config.dtype)",
     quiet_if: "equal, or set on neither; a warning only where one role says fp8 and the other leaves it to the model, which can bring fp8 itself",
     source: "vLLM NixlConnector compatibility hash",
 };
@@ -194,6 +197,9 @@ fn gid_indices(prefill: &WorkerView<'_>, decode: &WorkerView<'_>, findings: &mut
     }
 }
 
+/// What names the type of the KV cache: a flag of vLLM and SGLang, a key of TensorRT-LLM's configuration.
+const KV_DTYPE: [&str; 2] = ["--kv-cache-dtype", "kv_cache_config.dtype"];
+
 fn run(view: &View<'_>, findings: &mut Findings) {
     if !view.has_both_roles() && view.kv.len() < 2 {
         return;
@@ -204,15 +210,11 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         view.role(Role::Prefill).next(),
         view.role(Role::Decode).next(),
     ) {
-        values(
-            prefill,
-            decode,
-            "--kv-cache-dtype",
-            &KV_DTYPE_DIFFERS,
-            true,
-            findings,
-        );
-        one_sided_fp8(prefill, decode, findings);
+        models::compare(view, findings);
+        for name in KV_DTYPE {
+            values(prefill, decode, name, &KV_DTYPE_DIFFERS, true, findings);
+            one_sided_fp8(prefill, decode, name, findings);
+        }
         values(
             prefill,
             decode,
@@ -231,9 +233,15 @@ fn run(view: &View<'_>, findings: &mut Findings) {
 }
 
 fn connectors(view: &View<'_>, findings: &mut Findings) {
-    let known = |w: &&WorkerView<'_>| {
-        matches!(w.path.connector, Connector::Nixl | Connector::Mooncake)
-            && w.path.backend.is_some()
+    let known = |w: &&WorkerView<'_>| match &w.path.connector {
+        Connector::Nixl | Connector::Mooncake => w.path.backend.is_some(),
+        // What TensorRT-LLM and SGLang are told by name is a protocol of its own.
+        Connector::Other(name) => match w.worker.engine {
+            Engine::Trtllm => true,
+            Engine::Sglang => name != "fake",
+            _ => w.path.backend.is_some(),
+        },
+        Connector::Nothing | Connector::Unknown(_) => false,
     };
     let (Some(prefill), Some(decode)) = (
         view.role(Role::Prefill).find(known),
@@ -260,11 +268,16 @@ fn connectors(view: &View<'_>, findings: &mut Findings) {
         );
         return;
     }
-    let mut finding = Finding::fail(
-        NAME,
-        &CONNECTOR_DIFFERS,
-        format!("prefill uses {p}, decode uses {d}: no KV can move between them"),
-    );
+    let detail = format!("prefill uses {p}, decode uses {d}: no KV can move between them");
+    let mut finding = if is_release_dependent(prefill) || is_release_dependent(decode) {
+        Finding::warn(
+            NAME,
+            &CONNECTOR_DIFFERS,
+            format!("{detail}, unless DEFAULT means the same in this release"),
+        )
+    } else {
+        Finding::fail(NAME, &CONNECTOR_DIFFERS, detail)
+    };
     for (kv, summary) in [(prefill, p), (decode, d)] {
         // Where the connectors differ already, their backends are not the point.
         let place = backend_place(kv)
@@ -274,6 +287,16 @@ fn connectors(view: &View<'_>, findings: &mut Findings) {
         finding = finding.at(place, format!("{}: {summary}", kv.worker.role.as_str()));
     }
     findings.push(finding.workers([prefill.worker, decode.worker]));
+}
+
+/// TensorRT-LLM's DEFAULT, which has meant UCX and means NIXL.
+fn is_release_dependent(kv: &WorkerView<'_>) -> bool {
+    kv.worker
+        .literal("cache_transceiver_config.backend")
+        .is_some_and(|b| b.eq_ignore_ascii_case("default"))
+        && !["NIXL", "UCX", "MOONCAKE", "MPI"]
+            .iter()
+            .any(|n| kv.worker.literal(&format!("TRTLLM_USE_{n}_KVCACHE")) == Some("1"))
 }
 
 fn backend_place<'f>(kv: &WorkerView<'f>) -> Option<&'f model::Place> {
@@ -319,6 +342,10 @@ fn nic_lists(view: &View<'_>, findings: &mut Findings) {
         }) else {
             continue;
         };
+        if name == "UCX_NET_DEVICES" && same_but_for_ports(first_items, other_items) {
+            ports(first, first_setting, other, other_setting, findings);
+            continue;
+        }
         let only = |a: &[&str], b: &[&str]| {
             a.iter()
                 .filter(|i| !b.contains(i))
@@ -362,14 +389,79 @@ fn nic_lists(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
+/// Whether two lists name the same devices, one with ports and the other without.
+fn same_but_for_ports(a: &[&str], b: &[&str]) -> bool {
+    let devices = |list: &[&str]| {
+        let mut names: Vec<String> = list
+            .iter()
+            .map(|i| i.split(':').next().unwrap_or_default().to_owned())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    let ports = |list: &[&str]| list.iter().filter_map(|i| i.split_once(':')).count();
+    devices(a) == devices(b) && (ports(a) < a.len() || ports(b) < b.len())
+}
+
+/// One list with ports, one without: the same devices to some releases of UCX.
+fn ports(
+    first: &WorkerView<'_>,
+    first_setting: &Setting,
+    other: &WorkerView<'_>,
+    other_setting: &Setting,
+    findings: &mut Findings,
+) {
+    let bare = |w: &WorkerView<'_>| {
+        let value = w.worker.literal("UCX_NET_DEVICES").unwrap_or_default();
+        value.split(',').any(|i| !i.contains(':'))
+    };
+    let new = [first, other].iter().filter(|w| bare(w)).all(|w| {
+        let image = w.worker.image.as_ref();
+        image
+            .and_then(|i| image::ucx(&i.value))
+            .is_some_and(|v| v >= UcxVersion::new(1, 21))
+    });
+    let label = |w: &WorkerView<'_>| {
+        let how = if bare(w) { "without port" } else { "with port" };
+        format!("{} ({}): {how}", w.worker.role.as_str(), w.worker.name)
+    };
+    let detail =
+        "UCX_NET_DEVICES names the same devices, with a port on one role and without on the other";
+    let finding = if new {
+        Finding::ok(NAME, detail)
+    } else {
+        Finding::warn(
+            NAME,
+            &NIC_LISTS_DIFFER,
+            format!("{detail}; before UCX 1.21 a name without port matches nothing"),
+        )
+        .fix("write device:port on both roles, such as mlx5_0:1")
+    };
+    findings.push(
+        finding
+            .workers([first.worker, other.worker])
+            .at(&first_setting.place, label(first))
+            .at(&other_setting.place, label(other)),
+    );
+}
+
 /// fp8 on one role, and on the other what the model brings.
-fn one_sided_fp8(prefill: &WorkerView<'_>, decode: &WorkerView<'_>, findings: &mut Findings) {
-    let flag = "--kv-cache-dtype";
+fn one_sided_fp8(
+    prefill: &WorkerView<'_>,
+    decode: &WorkerView<'_>,
+    flag: &str,
+    findings: &mut Findings,
+) {
     for (one, other) in [(prefill, decode), (decode, prefill)] {
         let Some(setting) = one.worker.setting(flag) else {
             continue;
         };
-        let Some(value) = setting.value.literal().filter(|v| v.starts_with("fp8")) else {
+        let Some(value) = setting
+            .value
+            .literal()
+            .filter(|v| v.to_ascii_lowercase().starts_with("fp8"))
+        else {
             continue;
         };
         let theirs = other.worker.setting(flag);

@@ -2,11 +2,12 @@
 //!
 //! KV cache moves from prefill to decode. A deployment whose workers all have one role transfers nothing: decode
 //! workers compute every prefill themselves, prefill workers have nobody to hand over to. One worker group alone is
-//! no finding, since the other half often stands in another file or graph.
+//! no finding, since the other half often stands in another file or graph. The role that counts is the one that the
+//! engine was told; where a label or a name says the other one, requests go to the wrong workers.
 
 use std::collections::BTreeSet;
 
-use model::Role;
+use model::{Named, NamedBy, Place, Role, Worker};
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
@@ -17,9 +18,9 @@ const NAME: &str = "env/roles";
 /// The check.
 pub(crate) const CHECK: Check = Check {
     name: NAME,
-    title: "prefill and decode are both there",
+    title: "prefill and decode are both there, and called what they are",
     source: include_str!("roles.rs"),
-    causes: &[ROLE_MISSING],
+    causes: &[ROLE_MISSING, ROLE_CONTRADICTED],
     notes: &[],
     run: Run::Recipe(run),
 };
@@ -28,9 +29,18 @@ const ROLE_MISSING: Cause = Cause {
     id: "role-missing",
     what: "several worker groups have the same role and none has the other",
     why: "there is nobody to transfer KV cache from, or to",
-    fix: "give one of the groups the other role: --disaggregation-mode prefill or decode, or the type of its component",
-    quiet_if: "only one worker group is in the input (the other half is elsewhere); a patch; a mock engine",
+    fix: "give one of the groups the other role: --disaggregation-mode prefill or decode, kv_role kv_producer or kv_consumer, or the type of its component",
+    quiet_if: "only one worker group is in the input (the other half is elsewhere); a patch; a mock engine; a failure only where names or labels say that the other role is meant",
     source: "the meaning of disaggregation; ai-dynamo/dynamo falls back to local prefill without prefill workers",
+};
+
+const ROLE_CONTRADICTED: Cause = Cause {
+    id: "role-contradicts-name",
+    what: "the engine is told one role, and the worker's label, field or name says the other",
+    why: "KV cache moves from the worker that is told to prefill, and routers send requests by label or Service: where they follow the name, prefill requests reach the worker that only receives, and nothing is transferred",
+    fix: "tell the engine the role that its label says (--disaggregation-mode, kv_role), or change the label and the name",
+    quiet_if: "NixlConnector, whose kv_role decides nothing (vllm-kv-role tells it); only one role is told on all workers (role-missing says it); a warning where only a name or a label of one's own says it, since no router need follow it",
+    source: "llm-d, kthena and SGLang routers select workers by label or address, not by kv_role; vLLM kv_role",
 };
 
 fn run(view: &View<'_>, findings: &mut Findings) {
@@ -39,41 +49,98 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     }
     let present: BTreeSet<Role> = view.kv.iter().map(|w| w.worker.role).collect();
     let groups: BTreeSet<&str> = view.kv.iter().map(|w| w.worker.name.as_str()).collect();
-    let (Some(role), 1) = (present.first(), present.len()) else {
-        return;
-    };
-    if groups.len() < 2 {
-        return;
+    match present.first() {
+        Some(role) if present.len() == 1 && groups.len() > 1 => missing(view, *role, findings),
+        _ => contradicted(view, findings),
     }
-    let missing = if *role == Role::Prefill {
+}
+
+/// The line that tells a worker's engine its role.
+fn told(worker: &Worker) -> Option<&Place> {
+    [
+        "--disaggregation-mode",
+        "--server-role",
+        "--is-decode-worker",
+        "--is-prefill-worker",
+        "kv_role",
+        "DYN_VLLM_DISAGGREGATION_MODE",
+        "DYN_SGL_DISAGGREGATION_MODE",
+        "DYN_TRTLLM_DISAGGREGATION_MODE",
+    ]
+    .iter()
+    .find_map(|n| worker.setting(n))
+    .map(|s| &s.place)
+}
+
+/// The role that a worker is called by, where its engine was told the other one.
+fn other_name(worker: &Worker) -> Option<&Named> {
+    worker
+        .named
+        .as_ref()
+        .filter(|n| n.role.moves_kv() && n.role != worker.role)
+}
+
+fn missing(view: &View<'_>, role: Role, findings: &mut Findings) {
+    let missing = if role == Role::Prefill {
         "decode"
     } else {
         "prefill"
     };
-    let mut finding = Finding::warn(
-        NAME,
-        &ROLE_MISSING,
-        format!(
-            "every worker group is {}: there is no {missing} worker, so nothing is transferred",
-            role.as_str()
-        ),
-    )
+    let detail = format!(
+        "every worker group is {}: there is no {missing} worker, so nothing is transferred",
+        role.as_str()
+    );
+    // Without a name that says so, the other half may stand elsewhere.
+    let meant = view.kv.iter().any(|w| other_name(w.worker).is_some());
+    let mut finding = if meant {
+        Finding::fail(NAME, &ROLE_MISSING, detail)
+    } else {
+        Finding::warn(NAME, &ROLE_MISSING, detail)
+    }
     .workers(view.kv.iter().map(|w| w.worker));
     for kv in &view.kv {
         let worker = kv.worker;
-        let told = [
-            "--disaggregation-mode",
-            "--is-decode-worker",
-            "--is-prefill-worker",
-            "kv_role",
-        ]
-        .iter()
-        .find_map(|n| worker.setting(n))
-        .map(|s| &s.place);
-        finding = finding.at(
-            told.unwrap_or(&worker.place),
-            format!("{}: {}", worker.name, role.as_str()),
-        );
+        let label = match other_name(worker) {
+            Some(named) => format!(
+                "{}: {}, and {} says {}",
+                worker.name,
+                role.as_str(),
+                named.by.as_str(),
+                named.role.as_str()
+            ),
+            None => format!("{}: {}", worker.name, role.as_str()),
+        };
+        finding = finding.at(told(worker).unwrap_or(&worker.place), label);
     }
     findings.push(finding);
+}
+
+fn contradicted(view: &View<'_>, findings: &mut Findings) {
+    for kv in &view.kv {
+        let worker = kv.worker;
+        let (Some(named), Some(place)) = (other_name(worker), told(worker)) else {
+            continue;
+        };
+        let role = worker.role.as_str();
+        let detail = format!(
+            "{} is told to be {role}, and {} says {}: requests for one role reach the other",
+            worker.name,
+            named.by.as_str(),
+            named.role.as_str()
+        );
+        let finding = if named.by == NamedBy::Selector {
+            Finding::fail(NAME, &ROLE_CONTRADICTED, detail)
+        } else {
+            Finding::warn(NAME, &ROLE_CONTRADICTED, detail)
+        };
+        findings.push(
+            finding
+                .worker(worker)
+                .at(place, format!("the engine is told {role}"))
+                .context(
+                    &named.place,
+                    format!("{} says {}", named.by.as_str(), named.role.as_str()),
+                ),
+        );
+    }
 }

@@ -6,8 +6,9 @@
 //! goes for flags of engines, for keys of the KV configuration, and for extended resources, which are matched by
 //! exact name.
 
-use model::{Engine, Role};
-use settings::distance::{edit_distance, nearest};
+use model::{Engine, Located, Role, Worker};
+use settings::connectors;
+use settings::distance::edit_distance;
 
 use crate::check::{Cause, Check, Run};
 use crate::fabric;
@@ -22,7 +23,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "transport variables are spelt as the libraries read them",
     source: include_str!("setting_names.rs"),
-    causes: &[TYPO, RESOURCE_TYPO, PATH_TYPO],
+    causes: &[TYPO, FLAG_TYPO, RESOURCE_TYPO, PATH_TYPO],
     notes: &[],
     run: Run::Recipe(run),
 };
@@ -35,6 +36,36 @@ const TYPO: Cause = Cause {
     quiet_if: "the name is read by a known UCX or NCCL release, or is far from any of them; the right name would not matter to KV here",
     source: "UCX parser.c:2493-2578 (unused environment variable); name lists by version",
 };
+
+const FLAG_TYPO: Cause = Cause {
+    id: "flag-name-typo",
+    what: "a flag that the engine does not have, one slip away from one that decides how KV cache moves",
+    why: "engines refuse a flag that they do not know, and do not start",
+    fix: "correct the flag",
+    quiet_if: "the name is far from any such flag; a warning where the start command shows no engine, or where the flag is the beginning of the right one, which some versions take for it",
+    source: "argparse (vLLM with allow_abbrev off, SGLang, Dynamo) and click (trtllm-serve) end with: unrecognized arguments, no such option",
+};
+
+/// A slip in a flag. Its engine ends at start, whatever its role.
+fn flag_typo(worker: &Worker, name: &Located<String>, right: &'static str) -> Finding {
+    let abbreviated = right.starts_with(&name.value.replace('_', "-"));
+    let detail = format!("no engine has {}: did you mean {right}?", name.value);
+    let (finding, label) = if abbreviated || worker.engine == Engine::Unknown {
+        (
+            Finding::warn(NAME, &FLAG_TYPO, detail),
+            format!("not {right}"),
+        )
+    } else {
+        (
+            Finding::fail(NAME, &FLAG_TYPO, detail),
+            format!("{} ends here", worker.engine.as_str()),
+        )
+    };
+    finding
+        .fix(format!("write {right}"))
+        .worker(worker)
+        .at(&name.place, label)
+}
 
 const RESOURCE_TYPO: Cause = Cause {
     id: "resource-name-typo",
@@ -54,33 +85,6 @@ const PATH_TYPO: Cause = Cause {
     source: "vLLM kv_connector/factory.py (Unsupported connector type); SGLang server_args.py (choices of --disaggregation-transfer-backend); NIXL plugin names",
 };
 
-/// Connectors that vLLM registers, of upstream and of its platform plugins (kv_connector/factory.py).
-const CONNECTORS: [&str; 23] = [
-    "NixlConnector",
-    "NixlPushConnector",
-    "RixlConnector",
-    "MooncakeConnector",
-    "MooncakeConnectorV1",
-    "MooncakeStoreConnector",
-    "MooncakeLayerwiseConnector",
-    "P2pNcclConnector",
-    "PyNcclConnector",
-    "MoRIIOConnector",
-    "MultiConnector",
-    "LMCacheConnector",
-    "LMCacheConnectorV1",
-    "LMCacheMPConnector",
-    "OffloadingConnector",
-    "SharedStorageConnector",
-    "ExampleConnector",
-    "DecodeBenchConnector",
-    "NeuronConnector",
-    "AscendConnector",
-    "TPUConnector",
-    "TPUConnectorHMA",
-    "LLMDataDistCMgrConnector",
-];
-
 /// Values of SGLang's --disaggregation-transfer-backend (server_args.py).
 const SGLANG_BACKENDS: [&str; 7] = ["mooncake", "nixl", "ascend", "fake", "mori", "rixl", "base"];
 
@@ -95,17 +99,19 @@ fn path_names(view: &View<'_>, findings: &mut Findings) {
             continue;
         }
         for setting in &worker.settings {
-            let known: &[&str] = match setting.name.as_str() {
-                "kv_connector" => &CONNECTORS,
-                "--disaggregation-transfer-backend" => &SGLANG_BACKENDS,
-                "kv_connector_extra_config.backends" => &NIXL_BACKENDS,
-                _ => continue,
-            };
             let names = setting.value.literal().unwrap_or_default();
             for name in names.split(',').map(str::trim) {
-                let Some(right) = meant(name, known) else {
-                    continue;
+                let right = match setting.name.as_str() {
+                    "kv_connector" => connectors::did_you_mean(name),
+                    "--disaggregation-transfer-backend" => {
+                        connectors::slip_of(name, SGLANG_BACKENDS.into_iter())
+                    }
+                    "kv_connector_extra_config.backends" => {
+                        connectors::slip_of(name, NIXL_BACKENDS.into_iter())
+                    }
+                    _ => continue,
                 };
+                let Some(right) = right else { continue };
                 findings.push(
                     Finding::fail(
                         NAME,
@@ -124,22 +130,6 @@ fn path_names(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// The one of `known` that `name` is a slip of.
-fn meant<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    // A later version of a known one is no slip: LMCacheConnectorV1 and V2.
-    let stem = |n: &str| n.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    if known.contains(&name)
-        || known
-            .iter()
-            .any(|k| k.get(..stem(k)) == name.get(..stem(name)))
-    {
-        return None;
-    }
-    // In a short name two slips make another name.
-    let limit = if name.len() < 8 { 1 } else { 2 };
-    nearest(name, known.iter().copied(), limit)
-}
-
 fn run(view: &View<'_>, findings: &mut Findings) {
     untold(view, findings);
     path_names(view, findings);
@@ -149,6 +139,10 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             let Some(right) = settings::known_names::did_you_mean(&name.value) else {
                 continue;
             };
+            if right.starts_with("--") {
+                findings.push(flag_typo(kv.worker, name, right));
+                continue;
+            }
             let detail = format!("nothing reads {}: did you mean {right}?", name.value);
             if !matters(kv, right) {
                 findings.push(
@@ -194,6 +188,10 @@ fn untold(view: &View<'_>, findings: &mut Findings) {
             else {
                 continue;
             };
+            if right.starts_with("--") {
+                findings.push(flag_typo(worker, name, right));
+                continue;
+            }
             findings.push(
                 Finding::warn(
                     NAME,

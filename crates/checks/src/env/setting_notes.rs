@@ -27,6 +27,7 @@ pub(crate) const ALL: &[Cause] = &[
     KVBM_BACKEND,
     NIC_MAPPING,
     MOONCAKE_POOL,
+    MOONCAKE_STORE,
     FI_PROVIDER,
     NCCL_IB_OFF,
     NCCL_NOT_NIXL,
@@ -140,6 +141,12 @@ notes! {
         "none",
         "unset",
         "SGLang srt/environ.py";
+    MOONCAKE_STORE = "mooncake-store-protocol-tcp",
+        "MOONCAKE_PROTOCOL is tcp",
+        "only the Mooncake store reads it: what is cached in the store goes over TCP, the transfer between prefill and decode does not",
+        "set it to rdma where the store's nodes have RDMA devices",
+        "rdma, or unset",
+        "SGLang mem_cache/storage/mooncake_store (MooncakeStoreConfig)";
     FI_PROVIDER = "efa-fi-provider-not-needed",
         "FI_PROVIDER=efa",
         "NIXL and libfabric find EFA without it",
@@ -248,7 +255,8 @@ pub(crate) fn about(view: &View<'_>, worker: &Worker, setting: &Setting) -> Opti
         ),
         "UCX_MEMTYPE_CACHE" | "UCX_MEMTYPE_REG_WHOLE" => hit(on_ucx && off(), &MEMTYPE_CACHE),
         "UCX_CUDA_IPC_ENABLE_MNNVL" => hit(
-            kv.is_some_and(|w| w.fabric.compute_domain.is_none()) && !view.is_part(),
+            kv.is_some_and(|w| w.fabric.compute_domain.is_none() && w.fabric.open_claim.is_none())
+                && !view.is_part(),
             &MNNVL_WITHOUT_DOMAIN,
         ),
         "UCX_IB_PCI_RELAXED_ORDERING" | "NCCL_IB_PCI_RELAXED_ORDERING" => Some(&RELAXED_ORDERING),
@@ -257,6 +265,7 @@ pub(crate) fn about(view: &View<'_>, worker: &Worker, setting: &Setting) -> Opti
         "SGLANG_MOONCAKE_CUSTOM_MEM_POOL" | "MC_FORCE_MNNVL" => {
             hit(worker.engine == Engine::Sglang, &MOONCAKE_POOL)
         }
+        "MOONCAKE_PROTOCOL" => hit(value.trim().eq_ignore_ascii_case("tcp"), &MOONCAKE_STORE),
         "FI_PROVIDER" => hit(value.eq_ignore_ascii_case("efa"), &FI_PROVIDER),
         _ if name.starts_with("DYN_KVBM_NIXL_BACKEND") => Some(&KVBM_BACKEND),
         _ => collective(view, kv, worker, name, value),

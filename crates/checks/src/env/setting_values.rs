@@ -29,7 +29,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "values of transport variables can be read and do no harm",
     source: include_str!("setting_values.rs"),
-    causes: &[INVALID, GPUDIRECT_OFF, RNDV_ON_EFA, SLOW],
+    causes: &[INVALID, GPUDIRECT_OFF, RNDV_ON_EFA],
     notes: &[],
     run: Run::Recipe(run),
 };
@@ -37,10 +37,10 @@ pub(crate) const CHECK: Check = Check {
 const INVALID: Cause = Cause {
     id: "setting-value-invalid",
     what: "a value that the library cannot read",
-    why: "depending on the variable UCX does not start, or drops a whole transport family and goes on",
+    why: "depending on the variable UCX does not start, or drops a whole transport family (RDMA with UCX_IB_…) and goes on without it; Mooncake takes a word for 0",
     fix: "use a value of the variable's kind: check-interconnect vars NAME lists them",
     quiet_if: "another library carries KV; the value is filled in at start",
-    source: "UCX parser.c:250-319, uct_md.c:275",
+    source: "UCX parser.c:250-319, uct_md.c:275; Mooncake config.cpp",
 };
 
 const GPUDIRECT_OFF: Cause = Cause {
@@ -59,15 +59,6 @@ const RNDV_ON_EFA: Cause = Cause {
     fix: "remove UCX_RNDV_THRESH (NIXL sets inf)",
     quiet_if: "mlx5 NICs; the value is inf; KV does not go over UCX",
     source: "UCX select.c:2283, ucp_context.h:788",
-};
-
-const SLOW: Cause = Cause {
-    id: "setting-forces-slow-path",
-    what: "a value that forces a slow path",
-    why: "KV moves, but not the way that the hardware allows",
-    fix: "remove the variable",
-    quiet_if: "another library carries KV",
-    source: "the variable's own documentation; check-interconnect vars NAME",
 };
 
 fn run(view: &View<'_>, findings: &mut Findings) {
@@ -124,18 +115,23 @@ fn run(view: &View<'_>, findings: &mut Findings) {
                 continue;
             };
             let detail = format!("{role}: {name}={value}: {}", problem.text);
+            let invalid = "not a value of this variable";
+            // Without the RDMA family nothing but TCP is left of the fabric that is asked for.
+            let drops_rdma = problem.invalid
+                && problem.kind == ProblemKind::Slow
+                && name.starts_with("UCX_IB_")
+                && kv.fabric.rdma.is_some();
             let (finding, label) = match problem.kind {
-                ProblemKind::Fatal => (
-                    Finding::fail(NAME, &INVALID, detail),
-                    "not a value of this variable",
-                ),
-                ProblemKind::Late => (
-                    Finding::warn(NAME, &INVALID, detail),
-                    "not a value of this variable",
-                ),
-                ProblemKind::Slow => (Finding::warn(NAME, &SLOW, detail), "slow path"),
                 // It does nothing: told with the setting itself.
                 ProblemKind::Noop => continue,
+                ProblemKind::Fatal => (Finding::fail(NAME, &INVALID, detail), invalid),
+                _ if drops_rdma => (Finding::fail(NAME, &INVALID, detail), invalid),
+                ProblemKind::Late => (Finding::warn(NAME, &INVALID, detail), invalid),
+                ProblemKind::Slow if problem.invalid => {
+                    (Finding::warn(NAME, &INVALID, detail), invalid)
+                }
+                // Those that force a slow path have checks of their own.
+                ProblemKind::Slow => continue,
             };
             findings.push(finish(finding, label));
         }
@@ -148,7 +144,8 @@ fn carries(kv: &WorkerView<'_>, name: &str) -> bool {
         kv.path.may_use_ucx()
     } else if name.starts_with("FI_") {
         kv.path.uses_libfabric()
-    } else if name.starts_with("MC_") || name.starts_with("MOONCAKE_") {
+    } else if name.starts_with("MC_") {
+        // MOONCAKE_… configures the store, which is not the way between prefill and decode.
         kv.path.backend == Some(crate::kv_path::Backend::Mooncake)
     } else {
         false

@@ -25,7 +25,7 @@ pub(crate) const CHECK: Check = Check {
 };
 
 /// Flags that only help to read other things.
-const SILENT_FLAGS: [&str; 16] = [
+const SILENT_FLAGS: [&str; 17] = [
     "--config",
     "--config-file",
     "--extra-engine-args",
@@ -42,6 +42,7 @@ const SILENT_FLAGS: [&str; 16] = [
     "--ep-size",
     "--host",
     "--nnodes",
+    model::MODEL,
 ];
 
 fn run(view: &View<'_>, findings: &mut Findings) {

@@ -6,7 +6,7 @@
 //!
 //! Only text that is written out is judged; placeholders that a template fills in are left alone.
 
-use model::{CommandFault, NOT_JSON, Role, Value};
+use model::{CommandFault, NOT_JSON, Role, Setting, Value, Worker};
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
@@ -51,6 +51,19 @@ const CONNECTOR_NOT_JSON: Cause = Cause {
     source: "vLLM engine/arg_utils.py (json.loads of the flag)",
 };
 
+/// What the flag takes.
+const EXPECTED: &str = r#"{"kv_connector":"NixlConnector","kv_role":"kv_both"}"#;
+
+/// The flag whose value is no JSON object, and what is wrong with it.
+pub(crate) fn not_json(worker: &Worker) -> Option<(&Setting, &str)> {
+    let setting = worker.setting("--kv-transfer-config")?;
+    let Value::Dynamic(why) = &setting.value else {
+        return None;
+    };
+    let what = why.strip_prefix(NOT_JSON)?;
+    Some((setting, what.trim_start_matches([':', ' '])))
+}
+
 fn run(view: &View<'_>, findings: &mut Findings) {
     for worker in &view.deployment.workers {
         if !matches!(
@@ -81,18 +94,19 @@ fn run(view: &View<'_>, findings: &mut Findings) {
                     .at(&fault.place, label),
             );
         }
-        if let Some(setting) = worker.setting("--kv-transfer-config")
-            && matches!(&setting.value, Value::Dynamic(why) if why == NOT_JSON)
+        if let Some((setting, why)) = not_json(worker)
             && !view.is_part()
         {
             findings.push(
                 Finding::fail(
                     NAME,
                     &CONNECTOR_NOT_JSON,
-                    format!("{role}: the value of --kv-transfer-config is no JSON object"),
+                    format!(
+                        "the value of --kv-transfer-config is no JSON object: {why}; expected one such as {EXPECTED}"
+                    ),
                 )
                 .worker(worker)
-                .at(&setting.place, format!("{role}: not JSON")),
+                .at(&setting.place, "no JSON object"),
             );
         }
     }

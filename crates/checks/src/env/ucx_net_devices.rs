@@ -7,11 +7,13 @@
 //!
 //! Mooncake's pin, `--disaggregation-ib-device`, is judged the same way for its number of devices.
 
-use model::{Setting, Value};
+use model::{Reason, Setting, Value};
 use settings::ucx_net_devices::{self, ItemKind};
+use settings::version::UcxVersion;
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
+use crate::image;
 use crate::kv_path::Backend;
 use crate::view::{View, WorkerView};
 
@@ -36,6 +38,7 @@ pub(crate) const CHECK: Check = Check {
         AZURE_FRONT_END,
         EMPTY,
         LOOPBACK,
+        NO_PORT,
     ],
     notes: &[],
     run: Run::Recipe(run),
@@ -113,6 +116,15 @@ const LOOPBACK: Cause = Cause {
     source: "UCX, seen in runs: 'tcp/lo - different pid namespaces'",
 };
 
+const NO_PORT: Cause = Cause {
+    id: "ucx-netdev-newer-syntax",
+    what: "UCX_NET_DEVICES has a name without port, a leading ^ or a range, and the image's UCX is older than that",
+    why: "UCX before 1.21 takes every item as an exact device:port name, before 1.22 there are no ranges: what matches nothing is dropped, and without a match there is no network at all",
+    fix: "write device:port items, such as mlx5_0:1,mlx5_1:1",
+    quiet_if: "UCX 1.21 or later (1.22 for ranges); a note where the image does not tell its UCX",
+    source: "UCX parser.c:829-935, by release; ai-dynamo/dynamo container/build.sh (NIXL_UCX_REF)",
+};
+
 fn run(view: &View<'_>, findings: &mut Findings) {
     for kv in &view.kv {
         if kv.is_mock() {
@@ -140,6 +152,16 @@ fn ucx(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, findings: &mut F
             ));
         }
     };
+    if let Some(why) = kv.path.open() {
+        return findings.push(finish(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                format!("{VARIABLE}={value} cannot be judged: {why}"),
+            ),
+            role.to_owned(),
+        ));
+    }
     if !kv.path.may_use_ucx() {
         let carrier = kv.path.summary().unwrap_or_default();
         return findings.push(finish(
@@ -221,6 +243,35 @@ fn ucx(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, findings: &mut F
     if !negated && !items.is_empty() && items.iter().all(|i| i.kind == ItemKind::Netdev) {
         return netdevs(view, kv, setting, value, findings);
     }
+    let newer = needs_newer(value, &items);
+    let version = worker
+        .image
+        .as_ref()
+        .and_then(|image| image::ucx(&image.value));
+    let too_old = match (newer, version) {
+        (Some(newer), Some(version)) => version < newer,
+        _ => false,
+    };
+    if let (true, Some(version)) = (too_old, version) {
+        let dead = items
+            .iter()
+            .filter(|i| newer_item(i).is_some_and(|n| version < n));
+        let nothing = negated || dead.count() == items.len();
+        let what = if nothing {
+            "no device matches"
+        } else {
+            "some of its items match no device"
+        };
+        let detail = format!(
+            "{role}: {VARIABLE}={value}: {what} in UCX {version} or older, which this image has"
+        );
+        let finding = if nothing {
+            Finding::fail(NAME, &NO_PORT, detail)
+        } else {
+            Finding::warn(NAME, &NO_PORT, detail)
+        };
+        return findings.push(finish(finding, format!("{role}: no exact device:port")));
+    }
     let count = ucx_net_devices::distinct_hcas(value);
     if let (Some(1), Some(gpus)) = (count, worker.accelerators)
         && gpus >= MANY_GPUS
@@ -236,10 +287,27 @@ fn ucx(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, findings: &mut F
     }
     let effect = settings::effect::effect(VARIABLE, value);
     let mut finding = Finding::ok(NAME, format!("{VARIABLE}={value}: {}", effect.summary));
-    if items.iter().any(|i| i.kind == ItemKind::BareHca) || negated {
-        finding = finding.note("a name without port and a leading ^ need UCX 1.21 or later; before, they match nothing");
+    if let Some(newer) = newer.filter(|_| version.is_none()) {
+        finding = finding.note(format!(
+            "a name without port, a leading ^ and a range need a newer UCX, here {newer} or later; before, they match nothing, and the image does not tell its UCX"
+        ));
     }
     findings.push(finish(finding, role.to_owned()));
+}
+
+/// The UCX that an item needs.
+fn newer_item(item: &ucx_net_devices::Item<'_>) -> Option<UcxVersion> {
+    match item.kind {
+        ItemKind::BareHca => Some(UcxVersion::new(1, 21)),
+        ItemKind::Range => Some(UcxVersion::new(1, 22)),
+        _ => None,
+    }
+}
+
+/// The UCX that a value needs.
+fn needs_newer(value: &str, items: &[ucx_net_devices::Item<'_>]) -> Option<UcxVersion> {
+    let caret = value.starts_with('^').then(|| UcxVersion::new(1, 21));
+    items.iter().filter_map(newer_item).chain(caret).max()
 }
 
 /// GKE's names for RDMA interfaces: `gpu0rdma0`.

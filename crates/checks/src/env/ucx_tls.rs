@@ -12,7 +12,7 @@
 //! A deny list (`^…`) and a missing TCP fallback are fine. The order in a list is no preference.
 //! Where KV does not go over UCX (LIBFABRIC, Mooncake) the variable changes nothing for KV.
 
-use model::{Accelerator, Place, Setting, Value};
+use model::{Accelerator, Place, Reason, Setting, Value};
 use settings::ucx_tls::{self, Init, ItemFault, TlsEffect};
 
 use crate::check::{Cause, Check, Run};
@@ -51,7 +51,7 @@ const TCP_ONLY: Cause = Cause {
     id: "ucx-tls-tcp-only",
     what: "UCX_TLS leaves TCP as the only transport between nodes",
     why: "no RDMA transport may be chosen: KV goes over sockets, and GPU data through host memory",
-    fix: "remove UCX_TLS (UCX then uses every transport that works), or list rc with cuda_copy and cuda_ipc",
+    fix: "remove UCX_TLS (UCX then uses every transport that works), or list rc with the accelerator's own transports: cuda_copy and cuda_ipc (AMD: rocm_copy and rocm_ipc, Intel XPU: ze_copy and ze_ipc)",
     quiet_if: "no KV worker; a backend other than UCX; both roles in one pod; XPU and CPU examples whose base path is TCP (a note); multi-node NVLink with a compute domain",
     source: "UCX ucp_context.c; reference model checked against UCX 1.13 to 1.23",
 };
@@ -123,7 +123,7 @@ const UNKNOWN_NAME: Cause = Cause {
     id: "ucx-tls-unknown-name",
     what: "UCX_TLS has names that no UCX knows: misspelt, or another library's word (rdma, efa, ibverbs)",
     why: "UCX drops them with one warning in its log; what is left decides",
-    fix: "use UCX's names: rc, dc, ud for InfiniBand and RoCE, srd for EFA, cuda_copy and cuda_ipc for GPU memory",
+    fix: "use UCX's names: rc, dc, ud for InfiniBand and RoCE, srd for EFA, cuda_copy and cuda_ipc for GPU memory (AMD: rocm_copy and rocm_ipc, Intel XPU: ze_copy and ze_ipc)",
     quiet_if: "the name exists in another UCX release",
     source: "UCX ucp_context.c:764-790, 1508",
 };
@@ -203,6 +203,18 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             }
         };
         let Some(effect) = &kv.tls else { continue };
+        if let Some(why) = kv.path.open() {
+            findings.push(
+                Finding::skipped(
+                    NAME,
+                    Reason::NotVisible,
+                    format!("{VARIABLE}={value} cannot be judged: {why}"),
+                )
+                .worker(kv.worker)
+                .at(&setting.place, role),
+            );
+            continue;
+        }
         if !kv.path.may_use_ucx() {
             let carrier = kv.path.summary().unwrap_or_default();
             findings.push(
@@ -267,7 +279,7 @@ fn judge(
         let detail = format!(
             "{role}: {VARIABLE} has {} that UCX does not know; {}",
             names.join(", "),
-            effect.one_line()
+            one_line(kv, effect)
         );
         // The dropped item was the one that mattered.
         let fatal = effect.init == Init::FailNoUsable
@@ -310,11 +322,14 @@ fn judge(
             let detail = format!(
                 "{role}: {VARIABLE}={value} has no {missing}: UCX cannot register the accelerator's memory"
             );
-            let finding = if missing == "cuda_copy" {
+            // Values and patches without an image do not tell what accelerator it is.
+            let known = worker.accelerator.is_some() || worker.image.is_some();
+            let finding = if missing == "cuda_copy" && known {
                 Finding::fail(NAME, &NO_GPU_MEMORY, detail)
             } else {
                 Finding::warn(NAME, &NO_GPU_MEMORY, detail)
             };
+            let finding = finding.fix(format!("add {missing}, or remove UCX_TLS"));
             return findings.push(at(finding, format!("{role}: no {missing}")));
         }
     }
@@ -322,7 +337,10 @@ fn judge(
         return;
     }
     if !judged {
-        let mut finding = Finding::ok(NAME, format!("{VARIABLE}={value}: {}", effect.one_line()));
+        let mut finding = Finding::ok(
+            NAME,
+            format!("{VARIABLE}={value}: {}", one_line(kv, effect)),
+        );
         if effect.rdma && effect.tcp && ucx_tls::is_allow_list(value) {
             finding = finding.note("tcp in the list allows a silent fallback; without it a missing RDMA path is an error at once");
         }
@@ -407,10 +425,9 @@ fn network(
     }
     if effect.rdma {
         let visible = devices
-            || view
-                .kv
-                .iter()
-                .any(|w| w.fabric.privileged || w.worker.host_network);
+            || view.kv.iter().any(|w| {
+                w.fabric.privileged || w.worker.host_network || w.fabric.open_claim.is_some()
+            });
         if allow && !effect.tcp && !visible && !view.is_part() && !view.is_single_host() {
             findings.push(finish(
                 Finding::fail(NAME, &RC_ONLY, format!("{role}: {VARIABLE}={value} has RDMA as its only way to other nodes, and no role asks for an RDMA device")),
@@ -464,9 +481,23 @@ fn tcp_only(
     if view.is_part() && !view.asks_for_fabric() {
         // What the patched objects ask for is not here.
         findings.push(
-            finish(Finding::ok(NAME, format!("{VARIABLE}={value}: {}", effect.one_line())), role.to_owned())
+            finish(Finding::ok(NAME, format!("{VARIABLE}={value}: {}", one_line(kv, effect))), role.to_owned())
                 .note("it leaves only TCP between nodes unless the patched object claims a compute domain"),
         );
+        return true;
+    }
+    if let Some(claim) = kv.fabric.open_claim.filter(|_| effect.mnnvl) {
+        findings.push(finish(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                format!(
+                    "{VARIABLE}={value} is right where {} is the channel of a compute domain, and leaves TCP between nodes otherwise; what it is, is not in the input",
+                    crate::fabric::claim_name(claim)
+                ),
+            ),
+            role.to_owned(),
+        ));
         return true;
     }
     let asked = view.kv.iter().find(|w| w.fabric.any());
@@ -491,7 +522,10 @@ fn tcp_only(
             },
             asked.fabric.summary()
         );
-        finish(Finding::fail(NAME, &TCP_ONLY, detail), label)
+        finish(
+            Finding::fail(NAME, &TCP_ONLY, detail).fix(without_tcp(kv)),
+            label,
+        )
     } else if effect.nvlink {
         finish(
             Finding::warn(
@@ -509,7 +543,8 @@ fn tcp_only(
                 NAME,
                 &TCP_ONLY,
                 format!("{role}: {VARIABLE}={value}: KV goes over TCP"),
-            ),
+            )
+            .fix(without_tcp(kv)),
             label,
         )
     };
@@ -538,12 +573,27 @@ fn tcp_only(
     true
 }
 
+/// What to write instead of TCP only, for this worker's accelerator.
+fn without_tcp(kv: &WorkerView<'_>) -> String {
+    let own = match gpu_memory(kv) {
+        Some("rocm_copy") => "rocm_copy and rocm_ipc",
+        Some("ze_copy") => "ze_copy and ze_ipc",
+        _ => "cuda_copy and cuda_ipc",
+    };
+    format!("remove UCX_TLS (UCX then uses every transport that works), or list rc with {own}")
+}
+
 fn fabric_place<'f>(kv: &'f WorkerView<'_>) -> Option<&'f Place> {
     kv.fabric
         .rdma
         .map(crate::fabric::Rdma::place)
         .or(kv.fabric.efa.map(|r| &r.place))
         .or(kv.fabric.compute_domain.map(|c| &c.place))
+}
+
+/// The effect in one sentence, in the words of this worker's accelerator.
+fn one_line(kv: &WorkerView<'_>, effect: &TlsEffect) -> String {
+    effect.one_line_with(gpu_memory(kv).unwrap_or("cuda_copy"))
 }
 
 /// The transport without which UCX does not know this worker's accelerator memory.

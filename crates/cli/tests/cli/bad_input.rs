@@ -458,6 +458,20 @@ fn deep_nesting() {
             ),
         );
     }
+    // Two braces begin a template; thousands do not.
+    dir.file(
+        "braces.yaml",
+        format!("kind: Pod\na: {}", "{".repeat(5_000)),
+    );
+    holds(
+        &dir,
+        "braces.yaml",
+        &broken_by(
+            "input-broken-yaml",
+            &["braces.yaml", "more nesting than the limit allows"],
+            "check that this is a manifest",
+        ),
+    );
     for hostile in ["[", "{", "- ", "? ", "{a: [", "'", "\"", "&a [", "!x ["] {
         dir.file(
             "hostile.yaml",
@@ -527,8 +541,8 @@ fn alias_bombs() {
         (
             "graph",
             bomb.replace("kind: Pod", "kind: DynamoGraphDeployment")
-                + "spec: {services: *a9, envs: *a9, components: *a9}\n",
-            0,
+                + "spec: {services: {x: {envs: *a9}}, envs: *a9, components: *a9}\n",
+            3,
         ),
         ("lists", format!("{lists}items: [*l7]\n"), 3),
         ("templates", templates, 3),
@@ -542,7 +556,9 @@ fn alias_bombs() {
         assert!(out.took < Duration::from_secs(20), "{name}: {out}");
         assert_eq!(out.code, Some(code), "{name}: {out}");
         good_is_judged(&report);
-        if code == 3 {
+        if name == "graph" {
+            wrong_shape(&report, "an item of components");
+        } else if code == 3 {
             message(
                 &report,
                 &broken_by(
@@ -871,22 +887,59 @@ fn with_env(env: &str) -> String {
 #[test]
 fn env_of_another_type() {
     for env in [
-        "env: UCX_TLS=tcp\n",
-        "env: 7\n",
         "env: null\n",
-        "env: true\n",
         "env: []\n",
         "env: {}\n",
         "env: [1, null, [], {}, x]\n",
-        "envFrom: 7\n",
         "envFrom: [7, {}, null]\n",
     ] {
-        let report = judged(with_env(env), "odd", "unproven", 0);
+        judged(with_env(env), "odd", "unproven", 0);
+    }
+    for (env, got) in [
+        (
+            "env: UCX_TLS=tcp\n",
+            "env: got a single value, expected a list",
+        ),
+        ("env: 7\n", "env: got a single value, expected a list"),
+        ("env: true\n", "env: got a single value, expected a list"),
+        (
+            "envFrom: 7\n",
+            "envFrom: got a single value, expected a list",
+        ),
+        (
+            "envFrom: {a: b}\n",
+            "envFrom: got a mapping, expected a list",
+        ),
+        (
+            "volumeMounts: {a: b}\n",
+            "volumeMounts: got a mapping, expected a list",
+        ),
+    ] {
+        let report = judged(with_env(env), "odd", "unproven", 3);
         assert!(
             !report.to_string().contains("UCX_TLS=tcp"),
             "{env}: a string is no list of variables: {report:#}"
         );
+        wrong_shape(&report, got);
     }
+    // What is filled in later is no mistake.
+    let report = judged(
+        with_env("env: \"{{ .Values.env }}\"\n"),
+        "odd",
+        "unproven",
+        0,
+    );
+    assert!(report.to_string().contains("filled in by a template"));
+}
+
+#[track_caller]
+fn wrong_shape(report: &Value, got: &str) {
+    assert!(
+        inputs(report)
+            .iter()
+            .any(|r| r["cause"] == "input-wrong-shape" && r["detail"].to_string().contains(got)),
+        "{got}: {report:#}"
+    );
 }
 
 #[test]
@@ -897,8 +950,8 @@ fn values_that_are_no_strings() {
         ("1e3", "unproven"),
         ("-5", "unproven"),
         ("0o17", "unproven"),
-        ("true", "degraded"),
-        (".inf", "degraded"),
+        ("true", "blocked"),
+        (".inf", "blocked"),
     ] {
         let report = judged(
             with_env(&format!(
@@ -906,7 +959,7 @@ fn values_that_are_no_strings() {
             )),
             "odd",
             expected,
-            0,
+            i32::from(expected == "blocked"),
         );
         let want = format!("UCX_IB_GID_INDEX={value}");
         assert!(
@@ -960,18 +1013,25 @@ fn entries_without_a_usable_name() {
 
 #[test]
 fn containers_that_are_none() {
-    for containers in [
-        "7",
-        "text",
-        "{name: x}",
-        "null",
-        "[]",
-        "[null, 7, text, []]",
-    ] {
-        let text = format!(
+    let deployment = |containers: &str| {
+        format!(
             "kind: Deployment\nmetadata: {{name: odd}}\nspec: {{template: {{spec: {{containers: {containers}}}}}}}\n"
-        );
-        judged(text, "odd", "not-applicable", 0);
+        )
+    };
+    for containers in ["null", "[]", "[null]"] {
+        judged(deployment(containers), "odd", "not-applicable", 0);
+    }
+    for (containers, got) in [
+        ("7", "containers: got a single value, expected a list"),
+        ("text", "containers: got a single value, expected a list"),
+        ("{name: x}", "containers: got a mapping, expected a list"),
+        (
+            "[null, 7, text, []]",
+            "an item of containers: got a single value, expected a mapping",
+        ),
+    ] {
+        let report = judged(deployment(containers), "odd", "not-applicable", 3);
+        wrong_shape(&report, got);
     }
     let text = aggregated()
         .replace("name: aggregated", "name: odd")
@@ -979,32 +1039,52 @@ fn containers_that_are_none() {
             "      containers:\n",
             "      containers:\n        - null\n        - 7\n",
         );
-    judged(text, "odd", "not-applicable", 0);
-    for services in [
-        "null",
-        "7",
-        "[]",
-        "text",
-        "[null, 7]",
-        "{a: null, b: 7, c: []}",
-    ] {
-        judged(
-            format!(
-                "kind: DynamoGraphDeployment\nmetadata: {{name: odd}}\nspec: {{services: {services}}}\n"
-            ),
-            "odd",
-            "not-applicable",
-            0,
-        );
+    wrong_shape(
+        &judged(text, "odd", "not-applicable", 3),
+        "an item of containers",
+    );
+    let services = |services: &str| {
+        format!(
+            "kind: DynamoGraphDeployment\nmetadata: {{name: odd}}\nspec: {{services: {services}}}\n"
+        )
+    };
+    for list in ["null", "[]", "{}", "{a: null}"] {
+        judged(services(list), "odd", "not-applicable", 0);
     }
-    for spec in ["null", "7", "[]", "text"] {
+    for (list, got) in [
+        ("7", "services: got a single value, expected a mapping"),
+        ("[null, 7]", "services: got a list, expected a mapping"),
+        ("[1, 2]", "services: got a list, expected a mapping"),
+        (
+            "{a: null, b: 7}",
+            "b: got a single value, expected a mapping",
+        ),
+        (
+            "{a: {resources: [x]}}",
+            "resources: got a list, expected a mapping",
+        ),
+        (
+            "{a: {extraPodSpec: {mainContainer: [x]}}}",
+            "mainContainer: got a list, expected a mapping",
+        ),
+    ] {
+        wrong_shape(&judged(services(list), "odd", "not-applicable", 3), got);
+    }
+    for (spec, code) in [("null", 0), ("7", 3), ("[]", 3), ("text", 3)] {
         judged(
             format!("kind: DynamoGraphDeployment\nmetadata: {{name: odd}}\nspec: {spec}\n"),
             "odd",
             "not-applicable",
-            0,
+            code,
         );
     }
+    // Kinds of others may mean something else by the same word.
+    judged(
+        "kind: Shelf\nmetadata: {name: odd}\nspec: {containers: 7}\n",
+        "odd",
+        "not-applicable",
+        0,
+    );
 }
 
 #[test]

@@ -229,3 +229,65 @@ fn the_schema_is_shipped() {
     let schema: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert!(schema["properties"]["levels"].is_object(), "{schema}");
 }
+
+#[test]
+fn what_a_worker_asks_for_is_held_against_the_provider() {
+    for (asked, provider, cause) in [
+        ("rdma/ib: \"1\"", "aws", Some("fabric-not-of-provider")),
+        ("vpc.amazonaws.com/efa: \"1\"", "aws", None),
+        (
+            "vpc.amazonaws.com/efa: \"1\"",
+            "azure",
+            Some("fabric-not-of-provider"),
+        ),
+        ("rdma/shared_ib: \"1\"", "azure", None),
+        (
+            "rdma/roce_gdr: \"1\"",
+            "azure",
+            Some("fabric-not-of-provider"),
+        ),
+        ("rdma/ib: \"1\"", "gke", Some("fabric-not-of-provider")),
+        (
+            "networking.gke.io.networks/rdma-0: \"1\"",
+            "gke",
+            Some("gke-networks-not-attached"),
+        ),
+        (
+            "networking.gke.io.networks/rdma-0: \"1\"",
+            "oci",
+            Some("fabric-not-of-provider"),
+        ),
+        ("rdma/ib: \"1\"", "coreweave", None),
+        ("rdma/ib: \"1\"", "nebius", None),
+        ("rdma/ib: \"1\"", "nscale", None),
+        ("rdma/roce: \"1\"", "oci", None),
+        ("rdma/roce: \"1\"", "coreweave", None),
+    ] {
+        let place = Place::new();
+        place.put("a.yaml", &recipe_on(asked, &good(), &good()));
+        place.put(
+            "check-interconnect.toml",
+            &format!("[fabric]\nprovider = \"{provider}\"\n"),
+        );
+        let (report, _) = place.json(&["a.yaml"]);
+        let got: Vec<String> = of_status(&report, "warn")
+            .into_iter()
+            .filter(|c| c.contains("provider") || c.contains("gke"))
+            .collect();
+        let wanted: Vec<&str> = cause.into_iter().collect();
+        let mut unique = got.clone();
+        unique.dedup();
+        assert_eq!(unique, wanted, "{asked} {provider}: {report}");
+    }
+    // The fix names what is there.
+    let place = Place::new();
+    place.put("a.yaml", &recipe_on("", "", ""));
+    place.put("check-interconnect.toml", "[fabric]\nprovider = \"aws\"\n");
+    let (report, _) = place.json(&["a.yaml"]);
+    assert!(
+        report
+            .to_string()
+            .contains("request vpc.amazonaws.com/efa on both roles, with the LIBFABRIC backend"),
+        "{report}"
+    );
+}

@@ -98,6 +98,92 @@ fn line_ends_comments_and_formatting_stay() {
     fixes(&old, &new);
 }
 
+/// For options that nothing reads: no finding is open, only the diff tells.
+fn removes(old: &str, new: &str) {
+    let place = Place::new();
+    place.put("a.yaml", old);
+    let ran = place.run(&["env", "a.yaml", "--diff"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.out.contains("name: NIXL_SKIP_TOPOLOGY_CHECK") || ran.out.contains("FI_EFA_ENABLE_SHM"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(place.get("a.yaml"), old);
+    let ran = place.run(&["env", "a.yaml", "--fix", "--verbose"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.out.contains("which nothing reads, is removed"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(place.get("a.yaml"), new);
+    let ran = place.run(&["env", "a.yaml", "--diff"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+}
+
+#[test]
+fn options_that_nothing_reads_are_removed() {
+    let dead = entry("NIXL_SKIP_TOPOLOGY_CHECK", "\"1\"");
+    let comment = "            # why the next one is there\n";
+    let with = |dead: &str| {
+        format!(
+            "{}{comment}{dead}{}",
+            good(),
+            entry("UCX_LOG_LEVEL", "info")
+        )
+    };
+    removes(&recipe(&with(&dead), &good()), &recipe(&with(""), &good()));
+    // Both roles, and at the end of the file.
+    let at_end = |dead: &str| format!("{}{dead}", good());
+    removes(
+        &recipe(&at_end(&dead), &at_end(&dead)),
+        &recipe(&good(), &good()),
+    );
+    let flow = "            - {name: NIXL_SKIP_TOPOLOGY_CHECK, value: '1'}\n";
+    removes(
+        &recipe(&with(flow), &good()).replace('\n', "\r\n"),
+        &recipe(&with(""), &good()).replace('\n', "\r\n"),
+    );
+    // The name that it is mistaken for is set too.
+    let both = |dead: &str| {
+        format!(
+            "{}{}{dead}",
+            good(),
+            entry("FI_EFA_ENABLE_SHM_TRANSFER", "\"0\"")
+        )
+    };
+    removes(
+        &recipe(&both(&entry("FI_EFA_ENABLE_SHM", "\"0\"")), &good()),
+        &recipe(&both(""), &good()),
+    );
+}
+
+#[test]
+fn options_that_something_may_read_stay() {
+    let dead = entry("NIXL_SKIP_TOPOLOGY_CHECK", "\"1\"");
+    let with = |entry: &str| recipe(&format!("{}{entry}", good()), &good());
+    for text in [
+        // Mistaken for another name; read by launch scripts; read by old releases.
+        with(&entry("FI_EFA_ENABLE_SHM", "\"0\"")),
+        with(&entry("NIXL_BACKEND", "UCX")),
+        with(&entry("NCCL_IB_CUDA_SUPPORT", "\"1\"")),
+        // Not in the catalogue.
+        with(&entry("TEAM_NIXL_SKIP", "\"1\"")),
+        // A comment of its own, a script that uses it, a program that may.
+        with(&dead.replacen('\n', " # keep\n", 1)),
+        with(&dead).replace("--model, m,", "--model, $(NIXL_SKIP_TOPOLOGY_CHECK),"),
+        with(&dead).replace("[python3, -m, dynamo.vllm]", "[/opt/start.sh]"),
+    ] {
+        let place = Place::new();
+        place.put("a.yaml", &text);
+        let ran = place.run(&["env", "a.yaml", "--diff"]);
+        assert_eq!(ran.out, "", "{text}");
+        place.run(&["env", "a.yaml", "--fix"]);
+        assert_eq!(place.get("a.yaml"), text);
+    }
+}
+
 #[test]
 fn an_anchored_text_is_changed_once() {
     let old = recipe(
@@ -136,7 +222,7 @@ fn scripts_where_the_text_is_as_it_reads() {
     // A script inside a script, as it reads.
     let text = script("").replace(
         "              \n",
-        "              export A='x'; bash -c \"export UCX_TLS='rc, cuda_copy'; python3 -m dynamo.vllm --disaggregation-mode decode\"\n",
+        "              export A='x'; bash -c \"export UCX_TLS='rc, cuda_copy'; python3 -m dynamo.vllm --disaggregation-mode decode --kv-transfer-config.kv_connector NixlConnector\"\n",
     );
     fixes(&text, &text.replace("rc, cuda", "rc,cuda"));
     // Inside a quoted string of YAML a script is not written as it reads.

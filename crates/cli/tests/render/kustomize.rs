@@ -368,6 +368,26 @@ fn parts_only_on_demand() {
 }
 
 #[test]
+fn a_base_that_is_not_there_is_told_of_once() {
+    let temp = Temp::new();
+    temp.write("kustomization.yaml", "resources: [../base]\n");
+    for options in [&["."][..], &[".", "--no-render"]] {
+        let found = run(temp.path(), NOTHING, options);
+        let told = found
+            .inputs()
+            .iter()
+            .filter(|(status, _, _)| status == "skipped")
+            .count();
+        assert_eq!(told, 1, "{options:?}: {:?}", found.inputs());
+        assert!(
+            found.verdict().contains("that can be seen"),
+            "{}",
+            found.verdict()
+        );
+    }
+}
+
+#[test]
 fn what_belongs_to_another_program_is_a_plain_file() {
     let temp = Temp::new();
     temp.write("deploy.yaml", GRAPH).write(

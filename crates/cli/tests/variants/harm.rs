@@ -190,7 +190,7 @@ fn values(b: &Base<'_>) -> Vec<(&'static str, &'static str)> {
         list.extend([
             ("MC_FORCE_TCP", "1"),
             ("MC_FORCE_TCP", "true"),
-            ("MOONCAKE_PROTOCOL", "tcp"),
+            ("MC_GID_INDEX", "true"),
         ]);
     }
     list

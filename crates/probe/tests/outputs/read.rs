@@ -469,3 +469,42 @@ fn an_empty_answer_of_a_tool_lists_no_device() {
     let filtered = probe::recognise("x", "$ ibstat | grep Active\n");
     assert!(filtered.rdma.listings[0].cut);
 }
+
+#[test]
+fn no_secret_of_a_foreign_text_is_kept() {
+    let seen = probe::recognise("x", "HF_TOKEN=hf_verysecret\nAuthorization: Bearer abc\n");
+    assert_eq!(seen.unrecognised[0].first_line, "HF_TOKEN");
+    let seen = probe::recognise("x", "$ HF_TOKEN=hf_verysecret ibstat\nCA 'mlx5_0'\n");
+    assert!(!serde_json::to_string(&seen).unwrap().contains("verysecret"));
+    assert_eq!(seen.sections[0].from.command.as_deref(), Some("ibstat"));
+}
+
+#[test]
+fn hosts_of_a_parallel_shell_are_told_apart() {
+    let text = "n1: CA 'mlx5_0'\nn2: CA 'mlx5_0'\nn1: \tPort 1:\nn2: \tPort 1:\nn1: \t\tState: Active\nn2: \t\tState: Down\n";
+    let seen = probe::recognise("x", text);
+    let state = &seen.rdma.devices["mlx5_0"].ports[&1].state;
+    let places: Vec<(Option<&str>, &PortState)> = state
+        .readings()
+        .map(|r| (r.sources[0].from.place.as_deref(), &r.value))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            (Some("n1"), &PortState::Active),
+            (Some("n2"), &PortState::Down)
+        ]
+    );
+}
+
+#[test]
+fn json_over_many_lines_is_known_without_its_command() {
+    let text = "[ {\n    \"ifindex\": 3,\n    \"ifname\": \"mlx5_0\",\n    \"port\": 1,\n    \"state\": \"ACTIVE\",\n    \"physical_state\": \"LINK_UP\",\n    \"netdev\": \"ib0\"\n} ]\n";
+    let seen = probe::recognise("x", text);
+    assert_eq!(
+        seen.rdma.devices["mlx5_0"].ports[&1].netdev.value(),
+        Some(&Some("ib0".to_owned()))
+    );
+    let cut = probe::recognise("x", text.rsplit_once("\"netdev\"").unwrap().0);
+    assert!(matches!(cut.sections[0].completeness, Completeness::Cut(_)));
+}

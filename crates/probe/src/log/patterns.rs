@@ -588,6 +588,11 @@ static PATTERNS: &[Pattern] = &[
     ),
 ];
 
+/// Names of all kinds, for those who judge events.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    PATTERNS.iter().map(|pattern| pattern.id)
+}
+
 /// Words that excerpts of other texts contain by chance: these kinds count only with the writer's own prefix.
 fn needs_prefix(pattern: &Pattern, header: &Header<'_>) -> bool {
     let nccl = header.line.contains("NCCL");
@@ -759,6 +764,9 @@ pub(super) fn refine(id: &'static str, fields: &mut Fields) {
         | "kernel-symbol-version"
         | "ucx-queue-creation-failed"
         | "ucx-memlock" => {
+            if let Some(symbol) = fields.get("symbol").map(|t| first_word(t)) {
+                put(fields, "symbol", symbol);
+            }
             for name in ["device", "interface", "module", "call"] {
                 if let Some(value) = fields.get(name).map(|t| last_word(t)) {
                     put(fields, name, value);

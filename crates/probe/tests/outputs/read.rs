@@ -235,7 +235,9 @@ fn ucx_info() {
     let seen = seen("ucx_info.txt");
     let resources = &seen.software.ucx_resources[0];
     assert_eq!(resources.domains.len(), 2);
-    assert!(resources.domains[0].registers_dmabuf && resources.domains[1].no_devices);
+    assert!(
+        resources.domains[0].registers_dmabuf() == Some(true) && resources.domains[1].no_devices
+    );
     let failed: Vec<bool> = resources
         .transports
         .iter()
@@ -507,4 +509,28 @@ fn json_over_many_lines_is_known_without_its_command() {
     );
     let cut = probe::recognise("x", text.rsplit_once("\"netdev\"").unwrap().0);
     assert!(matches!(cut.sections[0].completeness, Completeness::Cut(_)));
+}
+
+#[test]
+fn links_of_devices_are_known_without_a_command() {
+    let text = "lrwxrwxrwx 1 root root 0 Jan  1 00:00 mlx5_0 -> ../../devices/pci0000:00/0000:00:06.0/0000:01:00.0/infiniband/mlx5_0\n\
+        lrwxrwxrwx 1 root root 0 Jan  1 00:00 rxe0 -> ../../devices/virtual/infiniband/rxe0\n";
+    let seen = probe::recognise("x", text);
+    assert_eq!(
+        seen.rdma.devices["mlx5_0"].pci.value().unwrap(),
+        "0000:01:00.0"
+    );
+    assert_eq!(
+        seen.rdma.devices["rxe0"].function.value(),
+        Some(&Function::Software)
+    );
+}
+
+#[test]
+fn a_filtered_list_of_transports_says_nothing_about_dmabuf() {
+    let text = "# Memory domain: mlx5_0\n#      Transport: rc_verbs\n#         Device: mlx5_0:1\n";
+    let seen = probe::recognise("x", text);
+    let resources = &seen.software.ucx_resources[0];
+    assert!(resources.cut);
+    assert_eq!(resources.domains[0].registers_dmabuf(), None);
 }

@@ -14,4 +14,5 @@ pub mod sysfs;
 mod text;
 mod tools;
 
+pub use log::log_patterns;
 pub use recognise::{Recogniser, recognise, recognise_all, recognise_bytes};

@@ -106,7 +106,8 @@ pub struct UcxResources {
     pub failed_to_open: u32,
     /// Error lines between them.
     pub errors: Vec<String>,
-    /// It ends early.
+    /// It begins or ends within an entry, or a filter left out the details: an error that is not in it may have
+    /// been there.
     pub cut: bool,
 }
 
@@ -119,8 +120,6 @@ pub struct MemoryDomain {
     pub component: Option<String>,
     /// The `register:` row.
     pub register: Option<String>,
-    /// It registers dma-buf memory.
-    pub registers_dmabuf: bool,
     /// The `dmabuf:` row: memory types that it exports as dma-buf.
     pub exports_dmabuf: Option<String>,
     /// Memory types that it can reach or allocate, as printed: `host (access,reg,cache)`.
@@ -129,6 +128,14 @@ pub struct MemoryDomain {
     pub no_devices: bool,
     /// It failed to open.
     pub failed_to_open: bool,
+}
+
+impl MemoryDomain {
+    /// Whether it registers dma-buf memory; `None` where its `register:` row is not shown.
+    pub fn registers_dmabuf(&self) -> Option<bool> {
+        let row = self.register.as_deref()?;
+        Some(row.split([',', ' ']).any(|word| word == "dmabuf"))
+    }
 }
 
 /// One transport and device of UCX.

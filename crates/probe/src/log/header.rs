@@ -112,6 +112,8 @@ fn level(text: &str) -> Option<(Severity, &str)> {
 fn nccl_process(before: &str, process: &mut Process) {
     let Some(word) = before
         .split_whitespace()
+        .rev()
+        // The last one: a time before it looks alike.
         .find(|w| w.matches(':').count() == 2)
     else {
         return;

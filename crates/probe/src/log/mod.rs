@@ -24,6 +24,11 @@ const MAX_VARIABLES: usize = 1024;
 /// Builds and problems that are kept.
 const MAX_KEPT: usize = 1024;
 
+/// Names of all kinds of log events ([`Event::pattern`]); some come more than once, for several wordings.
+pub fn log_patterns() -> impl Iterator<Item = &'static str> {
+    patterns::names()
+}
+
 /// Reads log lines; what is no log line is left to the parsers of tools.
 #[derive(Default)]
 pub(crate) struct LogReader {

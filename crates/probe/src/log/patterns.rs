@@ -456,6 +456,18 @@ static PATTERNS: &[Pattern] = &[
     line("nccl-network", Nccl, "Using network {network}"),
     line("nccl-plugin-path", Nccl, "Plugin Path : {path}"),
     line("nccl-plugin", Nccl, "P2P plugin {plugin}"),
+    line("nccl-plugin", Nccl, "Loaded net plugin {plugin}"),
+    line("nccl-plugin", Nccl, "Initialized NET plugin {plugin}"),
+    line(
+        "nccl-plugin-missing",
+        Nccl,
+        "NET/Plugin: Could not find: {library}",
+    ),
+    line(
+        "nccl-ofi-version",
+        Nccl,
+        "NET/OFI Using aws-ofi-nccl {version}",
+    ),
     line(
         "nccl-ofi-provider",
         Nccl,
@@ -575,6 +587,11 @@ static PATTERNS: &[Pattern] = &[
         "Out of memory: Killed process {#pid}",
     ),
 ];
+
+/// Names of all kinds, for those who judge events.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    PATTERNS.iter().map(|pattern| pattern.id)
+}
 
 /// Words that excerpts of other texts contain by chance: these kinds count only with the writer's own prefix.
 fn needs_prefix(pattern: &Pattern, header: &Header<'_>) -> bool {
@@ -747,6 +764,9 @@ pub(super) fn refine(id: &'static str, fields: &mut Fields) {
         | "kernel-symbol-version"
         | "ucx-queue-creation-failed"
         | "ucx-memlock" => {
+            if let Some(symbol) = fields.get("symbol").map(|t| first_word(t)) {
+                put(fields, "symbol", symbol);
+            }
             for name in ["device", "interface", "module", "call"] {
                 if let Some(value) = fields.get(name).map(|t| last_word(t)) {
                     put(fields, name, value);

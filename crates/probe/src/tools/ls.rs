@@ -236,12 +236,6 @@ impl Parser for Ls {
             return true;
         }
         if let Some(long) = long(line) {
-            let folder = node_folder(long.name)
-                .or((long.name == "rdma_cm").then_some(Folder::Nodes))
-                .or(self.folder.filter(|_| long.mode.starts_with('l')));
-            let Some(folder) = folder else {
-                return self.folder.is_some();
-            };
             // A link below /sys/class tells the PCI address.
             if let Some(target) = long.target
                 && (target.contains("/infiniband/") || self.folder == Some(Folder::Devices))
@@ -260,6 +254,12 @@ impl Parser for Ls {
                 }
                 return true;
             }
+            let folder = node_folder(long.name)
+                .or((long.name == "rdma_cm").then_some(Folder::Nodes))
+                .or(self.folder.filter(|_| long.mode.starts_with('l')));
+            let Some(folder) = folder else {
+                return self.folder.is_some();
+            };
             self.name(long.name, folder, at, out);
             if let Some(node) = Self::node(out, long.name, folder) {
                 node.mode.see(keep(long.mode), at.origin());

@@ -85,6 +85,7 @@ struct UcxInfo {
     first: Option<u32>,
     in_capabilities: bool,
     started_within: bool,
+    details: bool,
     last: String,
 }
 
@@ -105,6 +106,7 @@ impl UcxInfo {
             first: None,
             in_capabilities: false,
             started_within: false,
+            details: false,
             last: String::new(),
         }
     }
@@ -162,6 +164,7 @@ impl UcxInfo {
                 }
             }
             "Component" | "register" | "memory types" | "dmabuf" => {
+                self.details = true;
                 let Some(domain) = self.domains.last_mut() else {
                     self.started_within = true;
                     return;
@@ -169,8 +172,6 @@ impl UcxInfo {
                 match key {
                     "Component" => domain.component = Some(text),
                     "register" => {
-                        domain.registers_dmabuf =
-                            text.split([',', ' ']).any(|word| word == "dmabuf");
                         domain.register = Some(text);
                     }
                     "dmabuf" => domain.exports_dmabuf = Some(text),
@@ -224,6 +225,7 @@ impl Parser for UcxInfo {
         self.last = keep(text);
         let Some((key, value)) = field(text) else {
             if text.starts_with("capabilities") {
+                self.details = true;
                 self.in_capabilities = true;
             }
             if self.in_capabilities
@@ -273,6 +275,7 @@ impl Parser for UcxInfo {
         }
         // An entry has at least its type and system device; and one that opens has capabilities after them.
         let orphan = self.started_within
+            || (!self.details && !self.transports.is_empty())
             || (self.domains.is_empty() && !self.transports.is_empty())
             || self.transports.last().is_some_and(|t| t.device.is_none());
         let mut origin = at.origin();

@@ -109,9 +109,9 @@ fn ucx_info(key: &str, form: &Value, read: &Read) -> Option<Value> {
                     if md.name.starts_with("cuda") {
                         // `cuda (…,dmabuf)`: what it exports.
                         let cuda = memory.split("),").find(|m| m.trim().starts_with("cuda (")).unwrap();
-                        json!({"name": md.name, "dmabuf": md.registers_dmabuf, "cuda_dmabuf": cuda.contains("dmabuf")})
+                        json!({"name": md.name, "dmabuf": md.registers_dmabuf(), "cuda_dmabuf": cuda.contains("dmabuf")})
                     } else {
-                        json!({"name": md.name, "component": md.component, "dmabuf": md.registers_dmabuf,
+                        json!({"name": md.name, "component": md.component, "dmabuf": md.registers_dmabuf(),
                             "memory": memory.split(" (").next()})
                     }
                 })

@@ -235,7 +235,9 @@ fn ucx_info() {
     let seen = seen("ucx_info.txt");
     let resources = &seen.software.ucx_resources[0];
     assert_eq!(resources.domains.len(), 2);
-    assert!(resources.domains[0].registers_dmabuf && resources.domains[1].no_devices);
+    assert!(
+        resources.domains[0].registers_dmabuf() == Some(true) && resources.domains[1].no_devices
+    );
     let failed: Vec<bool> = resources
         .transports
         .iter()
@@ -468,4 +470,67 @@ fn an_empty_answer_of_a_tool_lists_no_device() {
     assert!(seen.rdma.listings[0].devices.is_empty() && !seen.rdma.listings[0].cut);
     let filtered = probe::recognise("x", "$ ibstat | grep Active\n");
     assert!(filtered.rdma.listings[0].cut);
+}
+
+#[test]
+fn no_secret_of_a_foreign_text_is_kept() {
+    let seen = probe::recognise("x", "HF_TOKEN=hf_verysecret\nAuthorization: Bearer abc\n");
+    assert_eq!(seen.unrecognised[0].first_line, "HF_TOKEN");
+    let seen = probe::recognise("x", "$ HF_TOKEN=hf_verysecret ibstat\nCA 'mlx5_0'\n");
+    assert!(!serde_json::to_string(&seen).unwrap().contains("verysecret"));
+    assert_eq!(seen.sections[0].from.command.as_deref(), Some("ibstat"));
+}
+
+#[test]
+fn hosts_of_a_parallel_shell_are_told_apart() {
+    let text = "n1: CA 'mlx5_0'\nn2: CA 'mlx5_0'\nn1: \tPort 1:\nn2: \tPort 1:\nn1: \t\tState: Active\nn2: \t\tState: Down\n";
+    let seen = probe::recognise("x", text);
+    let state = &seen.rdma.devices["mlx5_0"].ports[&1].state;
+    let places: Vec<(Option<&str>, &PortState)> = state
+        .readings()
+        .map(|r| (r.sources[0].from.place.as_deref(), &r.value))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            (Some("n1"), &PortState::Active),
+            (Some("n2"), &PortState::Down)
+        ]
+    );
+}
+
+#[test]
+fn json_over_many_lines_is_known_without_its_command() {
+    let text = "[ {\n    \"ifindex\": 3,\n    \"ifname\": \"mlx5_0\",\n    \"port\": 1,\n    \"state\": \"ACTIVE\",\n    \"physical_state\": \"LINK_UP\",\n    \"netdev\": \"ib0\"\n} ]\n";
+    let seen = probe::recognise("x", text);
+    assert_eq!(
+        seen.rdma.devices["mlx5_0"].ports[&1].netdev.value(),
+        Some(&Some("ib0".to_owned()))
+    );
+    let cut = probe::recognise("x", text.rsplit_once("\"netdev\"").unwrap().0);
+    assert!(matches!(cut.sections[0].completeness, Completeness::Cut(_)));
+}
+
+#[test]
+fn links_of_devices_are_known_without_a_command() {
+    let text = "lrwxrwxrwx 1 root root 0 Jan  1 00:00 mlx5_0 -> ../../devices/pci0000:00/0000:00:06.0/0000:01:00.0/infiniband/mlx5_0\n\
+        lrwxrwxrwx 1 root root 0 Jan  1 00:00 rxe0 -> ../../devices/virtual/infiniband/rxe0\n";
+    let seen = probe::recognise("x", text);
+    assert_eq!(
+        seen.rdma.devices["mlx5_0"].pci.value().unwrap(),
+        "0000:01:00.0"
+    );
+    assert_eq!(
+        seen.rdma.devices["rxe0"].function.value(),
+        Some(&Function::Software)
+    );
+}
+
+#[test]
+fn a_filtered_list_of_transports_says_nothing_about_dmabuf() {
+    let text = "# Memory domain: mlx5_0\n#      Transport: rc_verbs\n#         Device: mlx5_0:1\n";
+    let seen = probe::recognise("x", text);
+    let resources = &seen.software.ucx_resources[0];
+    assert!(resources.cut);
+    assert_eq!(resources.domains[0].registers_dmabuf(), None);
 }

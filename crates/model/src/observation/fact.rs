@@ -1,0 +1,293 @@
+//! A fact: what was read and where, or why it could not be read.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::ser::{SerializeMap as _, Serializer};
+use serde::{Deserialize, Serialize};
+
+use super::section::Provenance;
+use crate::result::Reason;
+
+/// Readings of one fact that are kept apart; a log can repeat itself for ever.
+const MAX_READINGS: usize = 64;
+/// Sources that are kept for one reading.
+const MAX_SOURCES: usize = 8;
+
+/// One place where a fact was read: a line of a saved output, or a file of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// Which output or file.
+    pub from: Arc<Provenance>,
+    /// 1-based line; `None` where the file as a whole is the fact.
+    pub line: Option<u32>,
+}
+
+impl Origin {
+    /// A line of an output.
+    pub fn line(from: &Arc<Provenance>, line: u32) -> Self {
+        Self {
+            from: Arc::clone(from),
+            line: Some(line),
+        }
+    }
+
+    /// A file as a whole.
+    pub fn whole(from: &Arc<Provenance>) -> Self {
+        Self {
+            from: Arc::clone(from),
+            line: None,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}", self.from.file),
+            None => f.write_str(&self.from.file),
+        }
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// One value, and every place that says the same without another value in between.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reading<T> {
+    /// What was read.
+    pub value: T,
+    /// Where: the first places only, when there are very many.
+    pub sources: Vec<Origin>,
+}
+
+/// Everything that was read about one fact, in the order of reading; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen<T> {
+    first: Reading<T>,
+    later: Vec<Reading<T>>,
+}
+
+/// Why a fact is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// The class.
+    pub reason: Reason,
+    /// One sentence.
+    pub why: Cow<'static, str>,
+}
+
+/// What a fact says that nobody looked for.
+const NOT_SHOWN: &str = "nothing that was read shows it";
+
+/// A value with its sources, or why it is not known: there is no third way.
+///
+/// Several readings are kept where they differ: outputs of several moments, tools or pods. [`Fact::value`] is
+/// the latest; [`Fact::agreed`] says whether all are equal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fact<T> {
+    /// Read at least once.
+    Seen(Seen<T>),
+    /// Not read.
+    Missing(Missing),
+}
+
+impl<T> Default for Fact<T> {
+    fn default() -> Self {
+        Self::Missing(Missing {
+            reason: Reason::NotVisible,
+            why: Cow::Borrowed(NOT_SHOWN),
+        })
+    }
+}
+
+impl<T> Fact<T> {
+    /// Read at one place.
+    pub fn seen(value: T, origin: Origin) -> Self {
+        Self::Seen(Seen {
+            first: Reading {
+                value,
+                sources: vec![origin],
+            },
+            later: Vec::new(),
+        })
+    }
+
+    /// Not known, and why.
+    pub fn missing(reason: Reason, why: impl Into<Cow<'static, str>>) -> Self {
+        Self::Missing(Missing {
+            reason,
+            why: why.into(),
+        })
+    }
+
+    /// The latest value, or why there is none.
+    pub fn get(&self) -> Result<&T, &Missing> {
+        match self {
+            Self::Seen(seen) => Ok(&seen.later.last().unwrap_or(&seen.first).value),
+            Self::Missing(missing) => Err(missing),
+        }
+    }
+
+    /// The latest value.
+    pub fn value(&self) -> Option<&T> {
+        self.get().ok()
+    }
+
+    /// Whether it was read.
+    pub fn is_seen(&self) -> bool {
+        matches!(self, Self::Seen(_))
+    }
+
+    /// Nobody looked for it: neither a value nor a particular reason.
+    pub fn is_untouched(&self) -> bool {
+        matches!(self, Self::Missing(missing) if missing.why == NOT_SHOWN)
+    }
+
+    /// Every reading, in order.
+    pub fn readings(&self) -> impl Iterator<Item = &Reading<T>> {
+        let (first, later): (_, &[Reading<T>]) = match self {
+            Self::Seen(seen) => (Some(&seen.first), &seen.later),
+            Self::Missing(_) => (None, &[]),
+        };
+        first.into_iter().chain(later)
+    }
+
+    /// Places of the latest value.
+    pub fn sources(&self) -> &[Origin] {
+        match self {
+            Self::Seen(seen) => &seen.later.last().unwrap_or(&seen.first).sources,
+            Self::Missing(_) => &[],
+        }
+    }
+}
+
+impl<T: PartialEq> Fact<T> {
+    /// Whether all readings are equal; true where nothing was read.
+    pub fn agreed(&self) -> bool {
+        match self {
+            Self::Seen(seen) => seen.later.iter().all(|r| r.value == seen.first.value),
+            Self::Missing(_) => true,
+        }
+    }
+
+    /// Adds a reading.
+    pub fn see(&mut self, value: T, origin: Origin) {
+        self.add(Reading {
+            value,
+            sources: vec![origin],
+        });
+    }
+
+    /// Says why there is no value, where there is none and no reason yet.
+    pub fn miss(&mut self, reason: Reason, why: impl Into<Cow<'static, str>>) {
+        if self.is_untouched() {
+            *self = Self::missing(reason, why);
+        }
+    }
+
+    fn add(&mut self, reading: Reading<T>) {
+        let Self::Seen(seen) = self else {
+            *self = Self::Seen(Seen {
+                first: reading,
+                later: Vec::new(),
+            });
+            return;
+        };
+        let last = seen.later.last_mut().unwrap_or(&mut seen.first);
+        if last.value == reading.value {
+            let room = MAX_SOURCES.saturating_sub(last.sources.len());
+            for origin in reading.sources.into_iter().take(room) {
+                if !last.sources.contains(&origin) {
+                    last.sources.push(origin);
+                }
+            }
+        } else if seen.later.len() < MAX_READINGS {
+            seen.later.push(reading);
+        } else if let Some(last) = seen.later.last_mut() {
+            // The latest value must stay the latest.
+            *last = reading;
+        }
+    }
+}
+
+/// `{"value": …, "sources": […]}`, with `"readings"` where they differ, or `{"missing": reason, "why": …}`.
+impl<T: Serialize + PartialEq> Serialize for Fact<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self.get() {
+            Ok(value) => {
+                map.serialize_entry("value", value)?;
+                map.serialize_entry("sources", self.sources())?;
+                if !self.agreed() {
+                    map.serialize_entry("readings", &self.readings().collect::<Vec<_>>())?;
+                }
+            }
+            Err(missing) => {
+                map.serialize_entry("missing", &missing.reason)?;
+                map.serialize_entry("why", &missing.why)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// Joins what two sources say about the same thing; nothing that either says is lost.
+pub trait Merge {
+    /// Adds what another source says, read later.
+    fn merge(&mut self, later: Self);
+}
+
+impl<T: PartialEq> Merge for Fact<T> {
+    fn merge(&mut self, later: Self) {
+        match later {
+            Self::Seen(seen) => {
+                self.add(seen.first);
+                for reading in seen.later {
+                    self.add(reading);
+                }
+            }
+            Self::Missing(missing) => self.miss(missing.reason, missing.why),
+        }
+    }
+}
+
+impl<K: Ord, V: Merge> Merge for BTreeMap<K, V> {
+    fn merge(&mut self, later: Self) {
+        for (key, value) in later {
+            match self.get_mut(&key) {
+                Some(held) => held.merge(value),
+                None => {
+                    self.insert(key, value);
+                }
+            }
+        }
+    }
+}
+
+/// Lists of readings, each with its own sources: all are kept, in order.
+impl<T> Merge for Vec<T> {
+    fn merge(&mut self, mut later: Self) {
+        self.append(&mut later);
+    }
+}
+
+/// Merges a struct field by field.
+macro_rules! merge_fields {
+    ($type:ty { $($field:ident),+ $(,)? }) => {
+        impl $crate::observation::fact::Merge for $type {
+            fn merge(&mut self, later: Self) {
+                // Every field is named, so that a new one cannot be forgotten.
+                let Self { $($field),+ } = later;
+                $( $crate::observation::fact::Merge::merge(&mut self.$field, $field); )+
+            }
+        }
+    };
+}
+pub(super) use merge_fields;

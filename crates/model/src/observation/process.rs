@@ -1,0 +1,74 @@
+//! The engine process.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::fact::{Fact, merge_fields};
+use super::limits::Limits;
+
+/// Processes of inference engines, and settings that are seen without a process.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Processes {
+    /// By process number.
+    pub processes: BTreeMap<u32, Process>,
+    /// Settings in force that a log or a tool prints, by name. Only names of the catalogue are kept.
+    pub environment: BTreeMap<String, Fact<String>>,
+    /// Whether processes could be looked at.
+    pub looked: Fact<bool>,
+}
+
+merge_fields!(Processes {
+    processes,
+    environment,
+    looked
+});
+
+/// One process of an engine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Process {
+    /// Name of the program, without its arguments.
+    pub name: Fact<String>,
+    /// `vllm`, `sglang`, `trtllm`, `dynamo`.
+    pub engine: Fact<String>,
+    /// Variables of the catalogue and their values; others are never kept.
+    pub environment: BTreeMap<String, Fact<String>>,
+    /// Flags of the catalogue and their values; others are never kept.
+    pub flags: BTreeMap<String, Fact<String>>,
+    /// Files of transport libraries that it has mapped.
+    pub libraries: Fact<Vec<MappedLibrary>>,
+    /// Its limits and rights, which need not be those of a shell beside it.
+    pub limits: Limits,
+    /// Namespaces by name (`ipc`, `pid`, `net`), as numbers.
+    pub namespaces: BTreeMap<String, Fact<u64>>,
+    /// Device nodes that it has open: `/dev/infiniband/uverbs0`.
+    pub open_devices: Fact<Vec<String>>,
+    /// Established TCP connections to other machines.
+    pub tcp_connections: Fact<u32>,
+    /// RDMA queue pairs that it owns, by device.
+    pub queue_pairs: BTreeMap<String, Fact<u32>>,
+}
+
+merge_fields!(Process {
+    name,
+    engine,
+    environment,
+    flags,
+    libraries,
+    limits,
+    namespaces,
+    open_devices,
+    tcp_connections,
+    queue_pairs
+});
+
+/// A library file that a process has mapped.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct MappedLibrary {
+    /// `libucp`, `libuct_ib`, `libuct_cuda`, `libnixl`, `libibverbs`, `libfabric`, `libnccl`, `libgdrapi`.
+    pub library: String,
+    /// Full path.
+    pub path: String,
+    /// The file was deleted or replaced after the process started.
+    pub deleted: bool,
+}

@@ -567,7 +567,13 @@ arguments() { # PID
 		fi
 		name=${word%%=*}
 		case $name in
-		@SWITCHES@) put arg "$1/$name" '' ;;
+		@SWITCHES@)
+			# Takes no value, so the next word is none.
+			case $word in
+			*=*) put arg "$1/$name" "${word#*=}" ;;
+			*) put arg "$1/$name" '' ;;
+			esac
+			;;
 		@FLAGS@)
 			if [ "$name" = "$word" ]; then
 				flag=$name
@@ -802,6 +808,7 @@ run() { # ID SECONDS COMMAND...
 	124 | 137 | 143) code=timeout ;;
 	esac
 	put exit "$id" "$code"
+	[ "$code" = 0 ]
 }
 
 # `nvidia-smi -q` prints thousands of lines, the names of other processes among them. Into $told: whether to keep one.
@@ -957,7 +964,11 @@ main() {
 	providers
 	device_nodes
 	rdma
-	[ "$with_tools" = yes ] && tools
+	if [ "$with_tools" = yes ]; then
+		tools
+	else
+		addresses
+	fi
 	counters
 	put end "$n" ''
 }

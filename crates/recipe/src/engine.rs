@@ -4,7 +4,7 @@ use model::{Engine, Role};
 
 /// Flags whose values decide, or help to judge, how KV cache moves. Their values are never secret.
 /// Names with `-`; the engines take `_` as well.
-pub(crate) const FLAGS: [&str; 38] = [
+pub const FLAGS: [&str; 38] = [
     "--disaggregation-mode",
     "--disaggregation-strategy",
     "--is-prefill-worker",
@@ -43,6 +43,16 @@ pub(crate) const FLAGS: [&str; 38] = [
     "--server-role",
     "--enable-disagg",
     "--mem-pool",
+];
+
+/// Those of [`FLAGS`] that take no value: the word after one is not its value and may be anything.
+pub const SWITCHES: [&str; 6] = [
+    "--is-prefill-worker",
+    "--is-decode-worker",
+    "--enable-sleep-mode",
+    "--enable-cumem-allocator",
+    "--enable-nccl-nvls",
+    "--enable-disagg",
 ];
 
 /// The entry of [`FLAGS`] for a flag as written, and for `--x=y` the value.

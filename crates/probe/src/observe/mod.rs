@@ -1,0 +1,72 @@
+//! From the stream of the collecting script to facts.
+
+mod facts;
+mod gpu;
+mod host;
+mod interfaces;
+mod process;
+mod rdma;
+mod software;
+mod topology;
+mod values;
+
+use model::observation::{Merge as _, Observation};
+
+use crate::stream::Stream;
+use facts::Facts;
+
+/// Output of a tool, as the script passed it on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// The command line: `nvidia-smi topo -m`.
+    pub command: &'static str,
+    /// What it printed.
+    pub text: String,
+}
+
+/// Tools of the script and their command lines, in the order in which they run.
+const COMMANDS: [(&str, &str); 9] = [
+    ("tool:nvidia-smi-q", "nvidia-smi -q"),
+    ("tool:nvidia-smi-topo", "nvidia-smi topo -m"),
+    ("tool:nvidia-smi-nvlink", "nvidia-smi nvlink -s"),
+    ("tool:rdma-system", "rdma system show"),
+    ("tool:rdma-link", "rdma link show"),
+    ("tool:ibv_devinfo", "ibv_devinfo"),
+    ("tool:ucx_info-v", "ucx_info -v"),
+    ("tool:ucx_info-d", "ucx_info -d"),
+    ("tool:fi_info", "fi_info -l"),
+];
+
+/// Makes facts of a stream. `read_tool` reads the output of a tool.
+///
+/// A fact that the stream does not hold is missing with the reason that the stream gives: the file is not there,
+/// access was refused, or collection stopped before.
+pub fn observation(
+    stream: &Stream,
+    read_tool: &mut dyn FnMut(&ToolOutput) -> Observation,
+) -> Observation {
+    let facts = Facts::new(stream);
+    let mut seen = Observation::default();
+    host::read(&facts, &mut seen);
+    gpu::read(&facts, &mut seen);
+    interfaces::read(&facts, &mut seen);
+    process::read(&facts, &mut seen);
+    software::read(&facts, &mut seen);
+    rdma::read(&facts, &mut seen);
+    topology::read(&facts, &mut seen);
+    for (id, command) in COMMANDS {
+        if let Some(text) = facts.tool(id) {
+            seen.merge(read_tool(&ToolOutput { command, text }));
+        }
+    }
+    seen
+}
+
+/// Why a tool of the script gave nothing, by its command line: for the part of a report that says what is missing.
+pub fn tools_without_output(stream: &Stream) -> Vec<(&'static str, String)> {
+    let facts = Facts::new(stream);
+    COMMANDS
+        .iter()
+        .filter_map(|(id, command)| Some((*command, facts.tool_gap(id)?)))
+        .collect()
+}

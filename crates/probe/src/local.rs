@@ -74,6 +74,14 @@ impl Options {
 /// # Errors
 /// The shell cannot be started.
 pub fn run(options: &Options) -> io::Result<Stream> {
+    Ok(Stream::parse(&collect(options)?))
+}
+
+/// What the script prints here, as it is.
+///
+/// # Errors
+/// The shell cannot be started.
+pub fn collect(options: &Options) -> io::Result<Vec<u8>> {
     let (program, first) = options
         .shell
         .split_first()
@@ -95,7 +103,7 @@ pub fn run(options: &Options) -> io::Result<Stream> {
         None => Vec::new(),
     };
     end(&mut child);
-    Ok(Stream::parse(&bytes))
+    Ok(bytes)
 }
 
 /// Everything that arrives before the deadline, at most so much. The reader is left behind where the script holds its

@@ -533,7 +533,7 @@ environment() { # PID
 # Programs and modules that are told by name; other words of a command line are not.
 program() { # WORD
 	case $1 in
-	*[!A-Za-z0-9_.-]*) return 1 ;;
+	'' | *[!A-Za-z0-9_.-]*) return 1 ;;
 	vllm | vllm.* | vllm_* | sglang | sglang.* | sglang_router* | sgl-router | trtllm-* | tensorrt_llm.* | dynamo | dynamo.* | \
 		dynamo-run | tokenspeed | tokenspeed.* | mooncake_master | mooncake.* | lmcache | lmcache.* | nixlbench | mpi4py.futures.server | \
 		ray::*) return 0 ;;
@@ -554,6 +554,9 @@ arguments() { # PID
 	IFS=$NL
 	for word in $text; do
 		at=$((at + 1))
+		# A program's name is short, and `##` of a long word takes long.
+		base=
+		[ "${#word}" -le 512 ] && base=${word##*/}
 		if [ -n "$flag" ]; then
 			name=$flag
 			flag=
@@ -561,6 +564,7 @@ arguments() { # PID
 			-*) put arg "$1/$name" '' ;;
 			*)
 				put arg "$1/$name" "$word"
+				last=
 				continue
 				;;
 			esac
@@ -583,20 +587,18 @@ arguments() { # PID
 			;;
 		-*) ;;
 		*)
-			name=${word##*/}
-			if { [ "$at" -le 2 ] || [ "$last" = -m ]; } && program "$name"; then
-				put proc "$1/program" "$name"
-				word=$name
+			if { [ "$at" -le 2 ] || [ "$last" = -m ]; } && program "$base"; then
+				put proc "$1/program" "$base"
 			else
-				case $last:$word in
+				case $last:$base in
 				vllm:serve | sglang:serve | trtllm-*:serve | trtllm-*:disaggregated | trtllm-*:disaggregated_mpi_worker | trtllm-*:mm_embedding_serve)
-					put proc "$1/subcommand" "$word"
+					put proc "$1/subcommand" "$base"
 					;;
 				esac
 			fi
 			;;
 		esac
-		last=${word##*/}
+		last=$base
 	done
 	[ -n "$flag" ] && put arg "$1/$flag" ''
 	IFS=$DEFAULT_IFS
@@ -786,13 +788,16 @@ run() { # ID SECONDS COMMAND...
 		bounded "$seconds" "$@" 2>&1
 		printf '\n%s' "$?"
 	} 2>/dev/null | head -c "$TOOL_OUTPUT")
-	code=${text##*"$NL"}
-	case $code in
-	'' | *[!0-9]* | ????*)
+	# Looked for near the end only: to search a long text for its last newline takes busybox sh minutes.
+	case $text in
+	*"$NL"[0-9] | *"$NL"[0-9][0-9] | *"$NL"[0-9][0-9][0-9])
+		code=${text##*"$NL"}
+		text=${text%"$NL"*}
+		;;
+	*)
 		code='cut'
 		put cut "$id" output
 		;;
-	*) text=${text%"$NL"*} ;;
 	esac
 	set -f
 	IFS=$NL

@@ -206,7 +206,7 @@ fn modules(facts: &Facts<'_>, seen: &mut Observation) {
         seen.modules.listings.push(ModuleListing {
             origin: origin(MODULES),
             count: u32::try_from(lines.len()).unwrap_or(u32::MAX),
-            whole: facts.of(Kind::None, MODULES).is_empty(),
+            whole: facts.of(Kind::None, MODULES).is_empty() && facts.nothing_lost(),
         });
         let clients = "/sys/kernel/mm/memory_peers";
         let names: Vec<String> = facts

@@ -10,7 +10,9 @@ mod software;
 mod topology;
 mod values;
 
-use model::observation::{Merge as _, Observation};
+use std::sync::Arc;
+
+use model::observation::{Completeness, Merge as _, Observation, Provenance, Section, Tool};
 
 use crate::stream::Stream;
 use facts::Facts;
@@ -47,6 +49,7 @@ pub fn observation(
 ) -> Observation {
     let facts = Facts::new(stream);
     let mut seen = Observation::default();
+    seen.sections.push(section(stream));
     host::read(&facts, &mut seen);
     gpu::read(&facts, &mut seen);
     interfaces::read(&facts, &mut seen);
@@ -60,6 +63,24 @@ pub fn observation(
         }
     }
     seen
+}
+
+/// The stream as a whole, so that everybody can see whether a part of it is missing.
+fn section(stream: &Stream) -> Section {
+    Section {
+        from: Arc::new(Provenance {
+            file: "this machine".to_owned(),
+            tool: Tool::SysfsDump,
+            section: 0,
+            place: None,
+            command: None,
+        }),
+        lines: (1, u32::try_from(stream.records.len()).unwrap_or(u32::MAX)),
+        completeness: match stream.gap() {
+            None => Completeness::Whole,
+            Some(gap) => Completeness::Cut(gap.to_string()),
+        },
+    }
 }
 
 /// Why a tool of the script gave nothing, by its command line: for the part of a report that says what is missing.

@@ -124,7 +124,9 @@ fn libraries(facts: &Facts<'_>, pid: &str) -> Fact<Vec<MappedLibrary>> {
         .collect();
     found.sort();
     found.dedup();
-    if !found.is_empty() || facts.listed("maps").contains(&path.as_str()) {
+    // All maps are read in one go, after the list of them.
+    let read = facts.listed("maps").contains(&path.as_str()) && facts.reached("own-environment");
+    if !found.is_empty() || read {
         return Fact::seen(found, origin(&path));
     }
     facts.missing(&path)

@@ -25,19 +25,19 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
             .devices
             .insert((*name).to_owned(), device(facts, name));
     }
+    // What follows the devices was reached, so none was left unread.
+    let all = facts.reached("counters") || facts.reached("tools");
     // The class is not there where no RDMA module is loaded: that is a list as well, an empty one.
-    if facts.reached("rdma") && (!names.is_empty() || facts.is_absent(CLASS, "rdma")) {
+    if facts.reached("rdma") && (all || !names.is_empty()) {
         seen.rdma.listings.push(Listing {
             origin: origin(CLASS),
             devices: names.iter().map(|name| (*name).to_owned()).collect(),
-            cut: facts.of(Kind::None, CLASS).contains(&"odd name"),
-            error: None,
-        });
-    } else if facts.reached("rdma") && facts.listed("rdma") == [CLASS] {
-        seen.rdma.listings.push(Listing {
-            origin: origin(CLASS),
-            devices: Vec::new(),
-            cut: false,
+            cut: !all
+                || !facts.nothing_lost()
+                || facts
+                    .of(Kind::None, CLASS)
+                    .iter()
+                    .any(|why| *why != "absent"),
             error: None,
         });
     }
@@ -138,7 +138,8 @@ fn device(facts: &Facts<'_>, name: &str) -> Device {
         let word = driver.rsplit('/').next().unwrap_or(driver);
         device.driver = Fact::seen(printable(word), origin(&at("device/driver")));
     }
-    if facts.link(&at("device")).is_some() {
+    // Ports are read after the interfaces.
+    if facts.link(&at("device")).is_some() && !facts.names(Kind::File, &at("ports")).is_empty() {
         let netdevs = facts.listed(&at("netdev"));
         device.netdevs = Fact::seen(
             netdevs.iter().map(|n| printable(n)).collect(),

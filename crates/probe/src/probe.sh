@@ -701,7 +701,9 @@ providers() {
 	list driver '/etc/libibverbs.d/*.driver' '/usr/etc/libibverbs.d/*.driver' '/usr/local/etc/libibverbs.d/*.driver' \
 		'/opt/*/etc/libibverbs.d/*.driver'
 	list provider '/usr/lib/*-linux-gnu/libibverbs/*-rdmav*.so' '/usr/lib64/libibverbs/*-rdmav*.so' \
-		'/usr/lib/libibverbs/*-rdmav*.so' '/lib/*-linux-gnu/libibverbs/*-rdmav*.so' '/usr/local/lib*/libibverbs/*-rdmav*.so'
+		'/usr/lib/libibverbs/*-rdmav*.so' '/usr/local/lib*/libibverbs/*-rdmav*.so'
+	# On most systems /lib is a link to /usr/lib.
+	[ -L "$R/lib" ] || list provider '/lib/*-linux-gnu/libibverbs/*-rdmav*.so'
 	list verbs '/usr/lib/*-linux-gnu/libibverbs.so*' '/usr/lib64/libibverbs.so*' '/usr/local/lib*/libibverbs.so*'
 	list ucx '/usr/lib/*-linux-gnu/libucp.so*' '/usr/lib64/libucp.so*' '/usr/local/lib*/libucp.so*' '/usr/local/ucx/lib*/libucp.so*' \
 		'/opt/*/lib*/libucp.so*' '/opt/*/ucx/lib*/libucp.so*'

@@ -17,18 +17,27 @@ pub struct Rdma {
     pub listings: Vec<Listing>,
     /// Nodes below `/dev/infiniband`, by name: `uverbs0`, `rdma_cm`.
     pub nodes: BTreeMap<String, DevNode>,
+    /// Whether `/dev/infiniband` has any node; `false` also where the folder is not there.
+    pub nodes_present: Fact<bool>,
     /// Whether all network namespaces see all RDMA devices (`rdma system`).
     pub netns_mode: Fact<NetnsMode>,
     /// `abi_version` of the uverbs interface.
     pub abi_version: Fact<u32>,
+    /// Devices that `ibv_devinfo` could not open; it does not name them.
+    pub open_failures: Vec<Origin>,
+    /// Tables of GIDs that were listed; one without entries says that there was no GID to list.
+    pub gid_tables: Vec<GidTable>,
 }
 
 merge_fields!(Rdma {
     devices,
     listings,
     nodes,
+    nodes_present,
     netns_mode,
-    abi_version
+    abi_version,
+    open_failures,
+    gid_tables
 });
 
 /// One source's list of devices.
@@ -42,6 +51,17 @@ pub struct Listing {
     pub cut: bool,
     /// What the tool printed in place of a list.
     pub error: Option<String>,
+}
+
+/// One table of GIDs over all devices (`show_gids`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GidTable {
+    /// Where.
+    pub origin: Origin,
+    /// How many GIDs it has.
+    pub entries: u32,
+    /// A part is missing, or only one device was asked for.
+    pub cut: bool,
 }
 
 /// How network namespaces share RDMA devices.
@@ -73,6 +93,8 @@ pub enum Function {
 pub struct Device {
     /// By port number, from 1.
     pub ports: BTreeMap<u32, Port>,
+    /// Number that the kernel gives the device (`rdma link`, `rdma dev`).
+    pub index: Fact<u32>,
     /// Number of ports that the device says it has.
     pub port_count: Fact<u32>,
     /// `MT4129`.
@@ -119,6 +141,7 @@ pub struct Device {
 
 merge_fields!(Device {
     ports,
+    index,
     port_count,
     hca_type,
     board_id,

@@ -102,6 +102,8 @@ pub struct UcxResources {
     pub domains: Vec<MemoryDomain>,
     /// Transports, in order.
     pub transports: Vec<UcxTransport>,
+    /// How many entries say that they failed to open; the first may belong to an entry that is cut off.
+    pub failed_to_open: u32,
     /// Error lines between them.
     pub errors: Vec<String>,
     /// It ends early.
@@ -153,6 +155,8 @@ pub struct UcxTransport {
 pub struct FabricListing {
     /// Where.
     pub origin: Origin,
+    /// It names the providers that are built in (`-l`), which need no device to be named.
+    pub providers_only: bool,
     /// One per entry.
     pub entries: Vec<FabricEntry>,
     /// `-61` where it found none: no data.

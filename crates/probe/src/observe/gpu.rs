@@ -5,8 +5,9 @@ use model::observation::gpu::Gpu;
 use model::observation::{Fact, Observation};
 
 use super::facts::{Facts, origin, printable};
-use super::{rdma, values};
+use super::rdma;
 use crate::stream::Kind;
+use crate::text;
 
 const NVIDIA: &str = "/proc/driver/nvidia";
 const CHANNELS: &str = "/dev/nvidia-caps-imex-channels";
@@ -104,8 +105,8 @@ enum Found {
 fn pci_gpu(facts: &Facts<'_>, address: &str) -> Option<Found> {
     let directory = format!("/sys/bus/pci/devices/{address}");
     let at = |file: &str| format!("{directory}/{file}");
-    let class = values::number(facts.text(&at("class"))?)? >> 8;
-    let vendor = values::number(facts.text(&at("vendor"))?)?;
+    let class = text::small(facts.text(&at("class"))?)? >> 8;
+    let vendor = text::small(facts.text(&at("vendor"))?)?;
     let name = match (vendor, class) {
         (0x10de, 0x0300 | 0x0302) => {
             let gpu = Gpu {

@@ -13,6 +13,7 @@ use super::facts::{Facts, line_of, origin, printable};
 use super::rdma::pcie;
 use super::values;
 use crate::stream::Kind;
+use crate::text;
 
 const MODULES: &str = "/proc/modules";
 
@@ -100,7 +101,7 @@ fn shared_memory(facts: &Facts<'_>, limits: &mut Limits) {
             limits.shm_used_bytes = Fact::seen(used, origin("/dev/shm"));
         }
         None => {
-            limits.shm_bytes = Fact::missing(Reason::NotVisible, "nothing is mounted at /dev/shm")
+            limits.shm_bytes = Fact::missing(Reason::NotVisible, "nothing is mounted at /dev/shm");
         }
     }
 }
@@ -225,9 +226,9 @@ fn pci(facts: &Facts<'_>, seen: &mut Observation) {
         let at = |file: &str| format!("{directory}/{file}");
         let mut device = PciDevice {
             // The last two digits are the programming interface.
-            class: facts.fact(&at("class"), |t| values::number(t).map(|c| c >> 8)),
-            vendor: facts.fact(&at("vendor"), values::number),
-            device: facts.fact(&at("device"), values::number),
+            class: facts.fact(&at("class"), |t| text::small(t).map(|c| c >> 8)),
+            vendor: facts.fact(&at("vendor"), text::small),
+            device: facts.fact(&at("device"), text::small),
             numa_node: facts.fact(&at("numa_node"), |t| t.parse().ok()),
             virtual_function: Fact::seen(
                 facts.link(&at("physfn")).is_some(),

@@ -35,8 +35,8 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
         if let Some(device) = facts.link(&at("device"))
             && let Some(address) = values::pci_address(device)
         {
-            interface.pci = Fact::seen(address.to_owned(), origin(&at("device")));
             let driver = format!("/sys/bus/pci/devices/{address}/driver");
+            interface.pci = Fact::seen(address, origin(&at("device")));
             if let Some(word) = facts.link(&driver).and_then(|d| d.rsplit('/').next()) {
                 interface.driver = Fact::seen(printable(word), origin(&driver));
             }

@@ -14,17 +14,9 @@ use std::sync::Arc;
 
 use model::observation::{Completeness, Merge as _, Observation, Provenance, Section, Tool};
 
+use crate::recognise::recognise;
 use crate::stream::Stream;
 use facts::Facts;
-
-/// Output of a tool, as the script passed it on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolOutput {
-    /// The command line: `nvidia-smi topo -m`.
-    pub command: &'static str,
-    /// What it printed.
-    pub text: String,
-}
 
 /// Tools of the script and their command lines, in the order in which they run.
 const COMMANDS: [(&str, &str); 9] = [
@@ -39,14 +31,11 @@ const COMMANDS: [(&str, &str); 9] = [
     ("tool:fi_info", "fi_info -l"),
 ];
 
-/// Makes facts of a stream. `read_tool` reads the output of a tool.
+/// Makes facts of a stream.
 ///
 /// A fact that the stream does not hold is missing with the reason that the stream gives: the file is not there,
 /// access was refused, or collection stopped before.
-pub fn observation(
-    stream: &Stream,
-    read_tool: &mut dyn FnMut(&ToolOutput) -> Observation,
-) -> Observation {
+pub fn observation(stream: &Stream) -> Observation {
     let facts = Facts::new(stream);
     let mut seen = Observation::default();
     seen.sections.push(section(stream));
@@ -59,7 +48,8 @@ pub fn observation(
     topology::read(&facts, &mut seen);
     for (id, command) in COMMANDS {
         if let Some(text) = facts.tool(id) {
-            seen.merge(read_tool(&ToolOutput { command, text }));
+            // With the command line before it, as in a saved session, so that nothing is left to be guessed.
+            seen.merge(recognise(command, &format!("$ {command}\n{text}")));
         }
     }
     seen

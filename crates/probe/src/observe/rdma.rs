@@ -10,6 +10,7 @@ use model::observation::{Fact, Observation};
 use super::facts::{Facts, origin, printable};
 use super::values;
 use crate::stream::Kind;
+use crate::text;
 
 const CLASS: &str = "/sys/class/infiniband";
 const NODES: &str = "/dev/infiniband";
@@ -46,6 +47,12 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
 
 /// Nodes below `/dev/infiniband`, and which device each belongs to.
 fn nodes(facts: &Facts<'_>, seen: &mut Observation) {
+    if facts.reached("rdma") && facts.nothing_lost() {
+        let any = facts
+            .nodes()
+            .any(|path| path.starts_with(NODES) && facts.node(path) != Some("absent"));
+        seen.rdma.nodes_present = Fact::seen(any, origin(NODES));
+    }
     for path in facts.nodes() {
         let Some(name) = path.strip_prefix(NODES).and_then(|p| p.strip_prefix('/')) else {
             continue;
@@ -78,9 +85,8 @@ pub(super) fn dev_node(facts: &Facts<'_>, path: &str) -> DevNode {
     };
     node.exists = Fact::seen(text != "absent", origin(path));
     node.opens = match text {
-        "opened" => Fact::seen(true, origin(path)),
-        // Its mode and the control group allow it; it was not opened.
-        "accessible" => Fact::seen(true, origin(path)),
+        // "accessible": its mode and the control group allow it, but it was not opened.
+        "opened" | "accessible" => Fact::seen(true, origin(path)),
         "absent" => Fact::missing(Reason::NotVisible, format!("{path} is not there")),
         "not a device" => Fact::missing(Reason::Unreadable, format!("{path} is not a device")),
         _ => Fact::seen(false, origin(path)),
@@ -95,8 +101,8 @@ fn device(facts: &Facts<'_>, name: &str) -> Device {
         board_id: facts.string(&at("board_id")),
         firmware: facts.string(&at("fw_ver")),
         hardware_version: facts.string(&at("hw_rev")),
-        node_guid: facts.fact(&at("node_guid"), values::guid),
-        system_image_guid: facts.fact(&at("sys_image_guid"), values::guid),
+        node_guid: facts.fact(&at("node_guid"), text::guid),
+        system_image_guid: facts.fact(&at("sys_image_guid"), text::guid),
         node_type: facts.fact(&at("node_type"), |text| {
             Some(printable(
                 text.split_once(": ").map_or(text, |(_, word)| word),
@@ -107,14 +113,14 @@ fn device(facts: &Facts<'_>, name: &str) -> Device {
     if let Some(directory) = facts.link(&at("pci")) {
         let address = values::pci_address(directory);
         device.pci = match address {
-            Some(address) => Fact::seen(address.to_owned(), origin(&at("device"))),
+            Some(address) => Fact::seen(address, origin(&at("device"))),
             None => Fact::missing(
                 Reason::NotApplicable,
                 format!("{directory} is not a PCI device"),
             ),
         };
-        device.vendor_id = facts.fact(&format!("{directory}/vendor"), values::number);
-        device.vendor_part_id = facts.fact(&format!("{directory}/device"), values::number);
+        device.vendor_id = facts.fact(&format!("{directory}/vendor"), text::small);
+        device.vendor_part_id = facts.fact(&format!("{directory}/device"), text::small);
         device.numa_node = facts.fact(&format!("{directory}/numa_node"), |t| t.parse().ok());
         device.pcie = pcie(facts, directory);
         let virtual_function = facts.link(&format!("{directory}/physfn")).is_some();
@@ -132,6 +138,7 @@ fn device(facts: &Facts<'_>, name: &str) -> Device {
     {
         // Soft-RoCE and soft-iWARP have an interface as their parent, and no device.
         device.function = Fact::seen(Function::Software, origin(&at("parent")));
+        device.netdevs = facts.fact(&at("parent"), |name| Some(vec![printable(name)]));
         device.pci = Fact::missing(Reason::NotApplicable, "software RDMA has no PCI device");
     }
     if let Some(driver) = facts.link(&at("device/driver")) {
@@ -183,19 +190,16 @@ pub(super) fn pcie(facts: &Facts<'_>, directory: &str) -> PcieLink {
 
 fn port(facts: &Facts<'_>, directory: &str) -> Port {
     let at = |file: &str| format!("{directory}/{file}");
-    let rate = |part: fn((u64, u32, Option<String>)) -> Option<u64>| {
-        facts.fact(&at("rate"), |text| values::rate(text).and_then(part))
-    };
     let mut port = Port {
-        state: facts.fact(&at("state"), values::port_state),
-        phys: facts.fact(&at("phys_state"), values::phys_state),
-        link_layer: facts.fact(&at("link_layer"), values::link_layer),
-        rate_mbps: rate(|(mbps, _, _)| Some(mbps)),
-        lanes: facts.fact(&at("rate"), |text| Some(values::rate(text)?.1)),
-        lane_speed: facts.fact(&at("rate"), |text| values::rate(text)?.2),
-        lid: facts.fact(&at("lid"), values::number),
-        sm_lid: facts.fact(&at("sm_lid"), values::number),
-        capability_mask: facts.fact(&at("cap_mask"), values::number),
+        state: facts.fact(&at("state"), text::port_state),
+        phys: facts.fact(&at("phys_state"), text::phys_state),
+        link_layer: facts.fact(&at("link_layer"), text::link_layer),
+        rate_mbps: facts.fact(&at("rate"), |t| Some(text::rate(t)?.0)),
+        lanes: facts.fact(&at("rate"), |t| text::rate(t)?.1),
+        lane_speed: facts.fact(&at("rate"), |t| text::rate(t)?.2),
+        lid: facts.fact(&at("lid"), text::small),
+        sm_lid: facts.fact(&at("sm_lid"), text::small),
+        capability_mask: facts.fact(&at("cap_mask"), text::small),
         ..Port::default()
     };
     for (index, address) in facts.entries(Kind::File, &at("gids")) {

@@ -4,7 +4,7 @@ use model::observation::Observation;
 use model::observation::topology::{Level, Matrix, MatrixKind, MatrixRow, NicColumn};
 
 use super::facts::{Facts, origin};
-use super::values::is_pci_address;
+use crate::text::pci_address;
 
 const DEVICES: &str = "/sys/bus/pci/devices";
 
@@ -94,7 +94,7 @@ fn level(from: &End, to: &End) -> Level {
     let shared_bridges = a
         .iter()
         .take(common)
-        .filter(|part| is_pci_address(part))
+        .filter(|part| pci_address(part).is_some())
         .count();
     let host_bridge = a.iter().take(common).any(|part| part.starts_with("pci"));
     if shared_bridges > 0 {

@@ -13,9 +13,9 @@ use probe::stream::{Kind, Stream};
 
 use crate::tree::{Tree, shells};
 
-/// Facts of a stream without outputs of tools, whose parsers are tested by themselves.
+/// Facts of a stream.
 pub(crate) fn observe(stream: &Stream) -> Observation {
-    probe::observe::observation(stream, &mut |_| Observation::default())
+    probe::observe::observation(stream)
 }
 
 #[test]

@@ -142,7 +142,7 @@ node() { # PATH [open]
 system() {
 	put stage system ''
 	file /proc/sys/kernel/osrelease /proc/sys/kernel/hostname /proc/sys/kernel/random/boot_id /proc/uptime
-	some /proc/sys/kernel yama/ptrace_scope
+	some /proc/sys/kernel arch yama/ptrace_scope
 	[ -e "$R/.dockerenv" ] && put list container /.dockerenv
 	[ -e "$R/run/.containerenv" ] && put list container /run/.containerenv
 	[ -d "$R/var/run/secrets/kubernetes.io" ] && put list container /var/run/secrets/kubernetes.io
@@ -184,7 +184,7 @@ system() {
 status() { # PID
 	while IFS= read -r _text; do
 		case $_text in
-		Name:* | State:* | PPid:* | Uid:* | NSpid:* | CapEff:* | CapBnd:*) put file "/proc/$1/status" "$_text" ;;
+		Name:* | State:* | PPid:* | Uid:* | NSpid:* | CapEff:* | CapBnd:* | Cpus_allowed_list:* | Mems_allowed_list:*) put file "/proc/$1/status" "$_text" ;;
 		esac
 	done 2>/dev/null <"$R/proc/$1/status"
 }
@@ -198,6 +198,7 @@ cgroups() {
 			for base in "/sys/fs/cgroup$own" /sys/fs/cgroup; do
 				[ -e "$R$base/cgroup.controllers" ] || continue
 				some "${base%/}" cpu.max memory.max memory.current pids.max pids.current cpuset.cpus.effective
+				[ -e "$R${base%/}/rdma.max" ] && lines "${base%/}/rdma.max" 64
 				[ -e "$R$base/memory.max" ] && break
 			done
 			;;
@@ -357,6 +358,9 @@ interfaces() {
 	done
 	[ -d "$R/sys/class/net" ] || why_not /sys/class/net
 	lines /proc/net/if_inet6 256
+	while read -r v own rest; do
+		[ "$own" = 00000000 ] && put file /proc/net/route "$v	$own	$rest"
+	done 2>/dev/null <"$R/proc/net/route"
 }
 
 # IPv4 addresses and networks where there is no `ip`.
@@ -382,6 +386,7 @@ addresses() {
 device_nodes() {
 	put stage device-nodes ''
 	[ -d "$R/dev/infiniband" ] || why_not /dev/infiniband
+	some /sys/class/infiniband_verbs abi_version
 	node /dev/infiniband/rdma_cm open
 	for f in "$R"/sys/class/infiniband_verbs/uverbs*; do
 		[ -e "$f/ibdev" ] || continue
@@ -421,7 +426,7 @@ rdma() {
 		put stage "rdma:$name" ''
 		put list rdma "$D"
 		file "$D/node_type" "$D/node_guid" "$D/fw_ver"
-		some "$D" sys_image_guid hca_type board_id hw_rev parent
+		some "$D" sys_image_guid hca_type board_id hw_rev node_desc parent
 		if link "$D/device"; then
 			# A sub-function's PCI device is above it.
 			dir=$real
@@ -632,7 +637,18 @@ mapped() { # PID...
 		pid=${word#"$R/proc/"}
 		pid=${pid%%/*}
 		word=${word#*/maps:}
-		put map "$pid" "/${word#*/}"
+		word=/${word#*/}
+		put map "$pid" "$word"
+		case $word in
+		*/libibverbs[.-]*)
+			# Its providers are looked for beside it.
+			name=${word%/*}
+			case " $verbs_places " in
+			*" $name "*) ;;
+			*) verbs_places="$verbs_places $name" ;;
+			esac
+			;;
+		esac
 		case " $selected " in
 		*" $pid "*) ;;
 		*) case $word in
@@ -651,6 +667,7 @@ engine() {
 	put stage engine ''
 	candidates=
 	selected=
+	verbs_places=
 	chosen=0
 	found=0
 	for d in "$R"/proc/[0-9]*; do
@@ -704,6 +721,12 @@ providers() {
 		'/usr/lib/libibverbs/*-rdmav*.so' '/usr/local/lib*/libibverbs/*-rdmav*.so'
 	# On most systems /lib is a link to /usr/lib.
 	[ -L "$R/lib" ] || list provider '/lib/*-linux-gnu/libibverbs/*-rdmav*.so'
+	for v in $verbs_places; do
+		list provider "$v/libibverbs/*-rdmav*.so" "$v/*-rdmav*.so*"
+	done
+	list nixl-plugin '/usr/local/nixl/lib*/plugins/libplugin_*.so' '/usr/local/nixl/lib/*/plugins/libplugin_*.so' \
+		'/opt/nvidia/nvda_nixl/lib64/plugins/libplugin_*.so' '/opt/nvidia/nvda_nixl/lib/*/plugins/libplugin_*.so' \
+		'/opt/dynamo/nixl/plugins/libplugin_*.so'
 	list verbs '/usr/lib/*-linux-gnu/libibverbs.so*' '/usr/lib64/libibverbs.so*' '/usr/local/lib*/libibverbs.so*'
 	list ucx '/usr/lib/*-linux-gnu/libucp.so*' '/usr/lib64/libucp.so*' '/usr/local/lib*/libucp.so*' '/usr/local/ucx/lib*/libucp.so*' \
 		'/opt/*/lib*/libucp.so*' '/opt/*/ucx/lib*/libucp.so*'
@@ -715,8 +738,9 @@ providers() {
 		# The version is in the directory's name: no interpreter needed.
 		list package "$v/nixl*.dist-info" "$v/vllm-*.dist-info" "$v/sglang-*.dist-info" "$v/tensorrt_llm-*.dist-info" \
 			"$v/ai_dynamo-*.dist-info" "$v/mooncake_transfer_engine*.dist-info" "$v/lmcache-*.dist-info" "$v/libucx_*.dist-info"
-		list wheel-provider "$v/nixl*.libs/*-rdmav*.so*" "$v/nixl*.libs/libibverbs/*-rdmav*.so*" "$v/nixl*.libs/libibverbs*.so*" \
-			"$v/nixl*.libs/libucp*.so*" "$v/nixl*.libs/ucx/*.so*" "$v/nixl*.libs/libfabric*.so*" "$v/.nixl*.mesonpy.libs/plugins/libplugin_*.so"
+		list wheel-provider "$v/nixl*.libs/*-rdmav*.so*" "$v/nixl*.libs/libibverbs/*-rdmav*.so*" "$v/nixl*.libs/libibverbs*.so*" "$v/nixl*.libs/libmlx5*.so*" \
+			"$v/nixl*.libs/libucp*.so*" "$v/nixl*.libs/ucx/*.so*" "$v/nixl*.libs/libfabric*.so*"
+		list nixl-plugin "$v/.nixl*.mesonpy.libs/plugins/libplugin_*.so" "$v/tensorrt_llm/libs/nixl/plugins/libplugin_*.so"
 	done
 }
 
@@ -846,7 +870,6 @@ tools() {
 	put stage tools ''
 	run df 5 df -Pk "$R/dev/shm"
 	run ip 5 ip -o addr show || addresses
-	namespaces
 	kernel_config
 	if [ -e "$R/proc/driver/nvidia/version" ] || [ -e "$R/dev/dxg" ] || [ -d "$R/sys/module/nvidia" ]; then
 		run nvidia-smi-q 10 nvidia-smi -q
@@ -880,12 +903,15 @@ namespaces() {
 	[ -n "$selected" ] || return
 	set --
 	for pid in $selected; do
+		found=0
+		# Not followed: a file behind one may be on a file system that does not answer.
 		for f in "$R/proc/$pid"/fd/*; do
-			[ -c "$f" ] && set -- "$@" "$f"
-			[ "$#" -lt 256 ] || break
+			found=$((found + 1))
+			[ "$found" -le 2048 ] || break
+			set -- "$@" "$f"
 		done
 	done
-	[ "$#" -gt 0 ] && links fd "$@"
+	links fd "$@"
 }
 
 links() { # KIND PATH...: where links lead that are no directories, all with one ls
@@ -968,6 +994,7 @@ main() {
 	pci
 	interfaces
 	engine
+	namespaces
 	providers
 	device_nodes
 	rdma

@@ -475,4 +475,9 @@ fn the_engine_is_seen_with_its_device() {
     );
     assert!(engine.flags.contains_key("--kv-transfer-config"));
     assert!(engine.libraries.is_seen());
+    assert_eq!(
+        engine.open_devices.value().unwrap(),
+        &["/dev/infiniband/uverbs0"]
+    );
+    assert!(engine.namespaces.contains_key("net"));
 }

@@ -20,6 +20,7 @@ const MODULES: &str = "/proc/modules";
 pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
     seen.host.hostname = facts.string("/proc/sys/kernel/hostname");
     seen.host.kernel = facts.string("/proc/sys/kernel/osrelease");
+    seen.host.architecture = facts.string("/proc/sys/kernel/arch");
     seen.host.boot_id = facts.string("/proc/sys/kernel/random/boot_id");
     seen.host.namespaces = namespaces(facts, "self");
     if facts.reached("modules") {
@@ -75,6 +76,8 @@ pub(super) fn limits(facts: &Facts<'_>, pid: &str) -> Limits {
         uid: facts.row(&status, "Uid", |text| {
             text.split_whitespace().nth(1)?.parse().ok()
         }),
+        cpus_allowed: facts.row(&status, "Cpus_allowed_list", |text| Some(printable(text))),
+        mems_allowed: facts.row(&status, "Mems_allowed_list", |text| Some(printable(text))),
         ..Limits::default()
     }
 }
@@ -139,7 +142,16 @@ fn cgroup(facts: &Facts<'_>, limits: &mut Limits) {
                     thousandths(quota, period?)
                 });
             }
-            "cpuset.cpus.effective" => limits.cpus_allowed = facts.string(path),
+            "rdma.max" => {
+                // `mlx5_0 hca_handle=2 hca_object=2000`, one line for each device.
+                for line in facts.lines(path) {
+                    if let Some((device, rest)) = line.split_once(' ') {
+                        limits
+                            .cgroup_rdma
+                            .insert(printable(device), Fact::seen(printable(rest), origin(path)));
+                    }
+                }
+            }
             _ => {}
         }
     }

@@ -22,6 +22,9 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
         Some(text) if !facts.of(Kind::Tool, "tool:ip").is_empty() => (of_ip(&text), "ip addr"),
         _ => (of_proc(facts), IF_INET6),
     };
+    if let Some(name) = default_route(facts) {
+        seen.interfaces.default_route = Fact::seen(name, origin(ROUTE));
+    }
     for name in facts.names(Kind::File, CLASS) {
         let at = |file: &str| format!("{CLASS}/{name}/{file}");
         let mut interface = Interface {
@@ -54,6 +57,24 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
             .interfaces
             .insert(name.to_owned(), interface);
     }
+}
+
+/// Interface of the default route, the one with the lowest metric.
+fn default_route(facts: &Facts<'_>) -> Option<String> {
+    facts
+        .lines(ROUTE)
+        .iter()
+        .filter_map(|line| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            match words.as_slice() {
+                [name, "00000000", _, _, _, _, metric, "00000000", ..] => {
+                    Some((metric.parse::<u32>().ok()?, printable(name)))
+                }
+                _ => None,
+            }
+        })
+        .min()
+        .map(|(_, name)| name)
 }
 
 /// Hardware types of Linux (`if_arp.h`).

@@ -86,7 +86,7 @@ fn process(facts: &Facts<'_>, pid: &str) -> Process {
         .collect();
     open.sort();
     open.dedup();
-    if facts.reached("counters") {
+    if facts.reached("providers") {
         process.open_devices = Fact::seen(open, origin(&directory));
     }
     process

@@ -42,6 +42,9 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
             error: None,
         });
     }
+    seen.rdma.abi_version = facts.fact("/sys/class/infiniband_verbs/abi_version", |t| {
+        t.parse().ok()
+    });
     nodes(facts, seen);
 }
 
@@ -101,6 +104,7 @@ fn device(facts: &Facts<'_>, name: &str) -> Device {
         board_id: facts.string(&at("board_id")),
         firmware: facts.string(&at("fw_ver")),
         hardware_version: facts.string(&at("hw_rev")),
+        node_description: facts.string(&at("node_desc")),
         node_guid: facts.fact(&at("node_guid"), text::guid),
         system_image_guid: facts.fact(&at("sys_image_guid"), text::guid),
         node_type: facts.fact(&at("node_type"), |text| {
@@ -213,6 +217,9 @@ fn port(facts: &Facts<'_>, directory: &str) -> Port {
                 Some(Some(printable(text)).filter(|name| !name.is_empty()))
             }),
         };
+        if let (Some(Some(name)), Some(from)) = (gid.netdev.value(), gid.netdev.sources().first()) {
+            port.netdev.see(Some(name.clone()), from.clone());
+        }
         port.gids.insert(number, gid);
     }
     for (folder, prefix) in [("counters", ""), ("hw_counters", "hw_counters/")] {

@@ -34,7 +34,8 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
         .listed("provider")
         .iter()
         .chain(facts.listed("wheel-provider"))
-        .filter(|path| path.contains("-rdmav"))
+        // Wheels bring one without that ending.
+        .filter(|path| path.contains("-rdmav") || file(path).starts_with("libmlx5"))
         .map(|path| printable(path))
         .collect();
     let from = libraries
@@ -61,7 +62,7 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
         }
     }
     let plugins: BTreeSet<String> = facts
-        .listed("wheel-provider")
+        .listed("nixl-plugin")
         .iter()
         .filter_map(|path| {
             let name = file(path);

@@ -526,6 +526,8 @@ environment() { # PID
 	for word in $text; do
 		name=${word%%=*}
 		case $name in
+		# Kubernetes sets thousands of these in a large namespace.
+		*_SERVICE_HOST | *_SERVICE_PORT | *_SERVICE_PORT_* | *_PORT_[0-9]*) continue ;;
 		"$word" | *[!A-Za-z0-9_]*) continue ;;
 		esac
 		allowed "$name" && put env "$1/$name" "${word#*=}"

@@ -306,3 +306,47 @@ fn long_values_are_cut() {
         );
     }
 }
+
+#[test]
+fn on_standard_input_it_does_the_same() {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+    let tree = Tree::worker();
+    // A tool that reads its input must not eat the rest of the script.
+    tree.tool("nvidia-smi", "cat; echo read");
+    for shell in shells() {
+        let name = shell.join(" ");
+        let options = Options {
+            shell: shell.clone(),
+            ..tree.options()
+        };
+        let mut child = Command::new(&shell[0])
+            .args(&shell[1..])
+            .args(["-s", "--"])
+            .args(options.arguments())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(probe::script::text().as_bytes()).unwrap();
+        drop(input);
+        let out = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&out.stderr), "", "{name}");
+        let stream = Stream::parse(&out.stdout);
+        assert_eq!(stream.gap(), None, "{name}");
+        let kinds = |stream: &Stream| {
+            let lines = stream.records.iter();
+            lines
+                .filter(|record| record.key != "tool:df" && record.key != "tool:ip")
+                .map(|record| (record.kind, record.key.clone()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            kinds(&stream),
+            kinds(&local::run(&options).unwrap()),
+            "{name}"
+        );
+    }
+}

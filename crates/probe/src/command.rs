@@ -5,7 +5,7 @@ use crate::text::keep;
 /// A command line that the text shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Command {
-    /// As written, without the prompt.
+    /// As written, without the prompt. It can hold secrets (`TOKEN=… ibstat`) and is never kept.
     pub(crate) text: String,
     /// The tool that it runs.
     pub(crate) program: &'static str,
@@ -16,6 +16,18 @@ pub(crate) struct Command {
 }
 
 impl Command {
+    /// The tool and its arguments, which is all that may be kept of a command line.
+    pub(crate) fn shown(&self) -> String {
+        let mut shown = self.program.to_owned();
+        for argument in &self.arguments {
+            if !argument.contains('=') && argument.len() <= 120 {
+                shown.push(' ');
+                shown.push_str(argument);
+            }
+        }
+        keep(&shown)
+    }
+
     /// Whether an argument is there.
     pub(crate) fn has(&self, argument: &str) -> bool {
         self.arguments.iter().any(|a| a == argument)
@@ -86,10 +98,18 @@ pub(crate) fn prompt(line: &str) -> Option<(Command, Option<String>)> {
     if let Some((host, rest)) = after_prompt(line)
         && let Some(command) = parse(rest)
     {
-        return Some((command, host));
+        let pod = pod_of(rest).filter(|_| !rest.starts_with("docker"));
+        return Some((command, pod.or(host)));
     }
     let command = parse(line)?;
     let first = line.split_whitespace().next()?;
+    let wrapped = (matches!(first, "kubectl" | "oc" | "docker" | "podman" | "nerdctl")
+        && line.contains(" exec "))
+        || matches!(first, "srun" | "ssh");
+    if wrapped {
+        let host = pod_of(line);
+        return Some((command, host));
+    }
     let named = first.rsplit('/').next()? == command.program || first == "sudo";
     let bare = !matches!(
         command.program,
@@ -114,6 +134,23 @@ pub(crate) fn prompt(line: &str) -> Option<(Command, Option<String>)> {
     });
     let closed = !line.ends_with([':', '.', ',']) || line.ends_with("...");
     (named && bare && plain && closed).then_some((command, None))
+}
+
+/// The pod of `kubectl exec -n ns POD -c main -- cmd`.
+fn pod_of(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once(" exec ")?;
+    let mut words = rest.split_whitespace();
+    while let Some(word) = words.next() {
+        match word {
+            "--" => return None,
+            "-n" | "--namespace" | "-c" | "--container" | "--context" => {
+                words.next();
+            }
+            option if option.starts_with('-') => {}
+            pod => return Some(keep(pod.rsplit('/').next().unwrap_or(pod))),
+        }
+    }
+    None
 }
 
 /// What stands after a prompt, and the host in it.
@@ -162,6 +199,15 @@ fn parse(text: &str) -> Option<Command> {
             .rsplit('/')
             .next()?;
         if let Some(known) = PROGRAMS.iter().find(|p| **p == name) {
+            // `ulimit -l 64; cmd` sets a limit for what comes after it.
+            if *known == "ulimit"
+                && text
+                    .split_once("ulimit -")
+                    .and_then(|(_, rest)| rest.split_whitespace().nth(1))
+                    .is_some_and(|w| w.trim_end_matches(';').parse::<u64>().is_ok())
+            {
+                continue;
+            }
             program = Some(*known);
             break;
         }
@@ -223,7 +269,7 @@ mod tests {
             (
                 "# kubectl exec -it pod-0 -- /usr/sbin/ibstat",
                 "ibstat",
-                None,
+                Some("pod-0"),
             ),
         ] {
             assert_eq!(
@@ -247,5 +293,19 @@ mod tests {
             assert_eq!(read(line), None, "{line}");
         }
         assert!(prompt("$ lsmod | grep nvidia").unwrap().0.filtered);
+    }
+
+    #[test]
+    fn wrappers_name_the_pod_and_assignments_are_not_shown() {
+        let (command, pod) = prompt("kubectl exec -n kv decode-0 -c main -- ibstat -s").unwrap();
+        assert_eq!(
+            (command.shown().as_str(), pod.as_deref()),
+            ("ibstat -s", Some("decode-0"))
+        );
+        let (command, pod) = prompt("$ HF_TOKEN=abc kubectl exec pod/x -- rdma link").unwrap();
+        assert_eq!(
+            (command.shown().as_str(), pod.as_deref()),
+            ("rdma link", Some("x"))
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Finds out which tool printed which lines.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use model::Observation;
@@ -16,6 +17,8 @@ use crate::tools::{KINDS, Kind, kind_of_command};
 
 /// Lines of different pods that one file interleaves are told apart, up to so many pods.
 const MAX_STREAMS: usize = 256;
+/// Lines that are looked at before one is taken.
+const LOOK_AHEAD: usize = 24;
 /// Outputs of one file that are kept.
 const MAX_SECTIONS: u32 = 20_000;
 
@@ -49,6 +52,12 @@ impl Recogniser {
         let visible = clean::visible(raw);
         let text = clean::unescape_html(&visible);
         let (rest, pod) = clean::without_prefix(&text);
+        let (rest, pod) = match pod {
+            None => self
+                .host_prefix(rest)
+                .map_or((rest, None), |(host, rest)| (rest, Some(host))),
+            pod => (rest, pod),
+        };
         if !rest.trim().is_empty() {
             self.text_seen = true;
         }
@@ -74,6 +83,30 @@ impl Recogniser {
         if let Some((_, stream)) = self.streams.get_mut(at) {
             stream.feed(&self.file, &mut self.sections, self.line, rest.to_owned());
         }
+    }
+
+    /// `node-1: text`, as pdsh and clush print it. Many tools print `word: value` themselves, so this counts only
+    /// where the rest begins an output, or the host is known by then.
+    fn host_prefix<'a>(&self, line: &'a str) -> Option<(&'a str, &'a str)> {
+        let (host, rest) = line.split_once(": ")?;
+        let host_like = host.len() <= 64
+            && host.chars().any(|c| c.is_ascii_digit())
+            && host.starts_with(|c: char| c.is_ascii_alphabetic())
+            && host
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'));
+        if !host_like {
+            return None;
+        }
+        let known = self
+            .streams
+            .iter()
+            .any(|(name, _)| name.as_deref() == Some(host));
+        let begins = known
+            || KINDS.iter().any(|kind| {
+                !matches!(kind.tool, Tool::Lsmod | Tool::GpudJson) && (kind.starts)(rest, "")
+            });
+        begins.then_some((host, rest))
     }
 
     /// Ends the file.
@@ -143,7 +176,10 @@ pub fn recognise_bytes(file: &str, bytes: &[u8]) -> Observation {
         return recognise(file, &units(true));
     }
     let sample = bytes.get(..4096).unwrap_or(bytes);
-    let zeros = sample.iter().filter(|b| **b == 0).count();
+    // A sample of 4 KiB: no crate is worth counting it faster.
+    let zeros = sample
+        .iter()
+        .fold(0_usize, |n, b| n.saturating_add(usize::from(*b == 0)));
     if zeros.saturating_mul(20) > sample.len() && zeros > 0 {
         let mut out = Observation::default();
         out.unrecognised.push(Unrecognised {
@@ -169,7 +205,7 @@ pub fn recognise_all<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -
 #[derive(Default)]
 struct Stream {
     out: Observation,
-    held: Option<(u32, String)>,
+    held: VecDeque<(u32, String)>,
     current: Option<Current>,
     command: Option<Command>,
     place: Option<String>,
@@ -198,19 +234,33 @@ impl Stream {
         if text.trim().is_empty() {
             return;
         }
-        if let Some((at, held)) = self.held.replace((line, text)) {
-            let next = self
-                .held
-                .as_ref()
-                .map(|(_, t)| t.clone())
-                .unwrap_or_default();
-            self.one(file, sections, at, &held, &next);
+        self.held.push_back((line, text));
+        if self.held.len() > LOOK_AHEAD {
+            self.next(file, sections);
         }
     }
 
+    /// Takes the oldest line that is held.
+    fn next(&mut self, file: &str, sections: &mut u32) {
+        let Some((at, line)) = self.held.pop_front() else {
+            return;
+        };
+        // JSON tells what it is some lines later; for all else the next line is enough.
+        let json = line.trim_start().starts_with(['[', '{', '"']);
+        let ahead = if json { LOOK_AHEAD } else { 1 };
+        let next = self
+            .held
+            .iter()
+            .take(ahead)
+            .map(|(_, text)| text.get(..4096).unwrap_or(text))
+            .collect::<Vec<_>>()
+            .join("\n");
+        self.one(file, sections, at, &line, &next);
+    }
+
     fn end(&mut self, file: &str, sections: &mut u32) {
-        if let Some((at, held)) = self.held.take() {
-            self.one(file, sections, at, &held, "");
+        while !self.held.is_empty() {
+            self.next(file, sections);
         }
         self.close(false);
         self.log.finish(&mut self.out);
@@ -313,7 +363,7 @@ impl Stream {
             return;
         }
         if self.first_unknown.is_none() {
-            self.first_unknown = Some((line, text.trim().chars().take(120).collect()));
+            self.first_unknown = Some((line, hint(text)));
         }
     }
 
@@ -348,7 +398,7 @@ impl Stream {
             tool: kind.tool,
             section: *sections,
             place: self.place.clone(),
-            command: command.map(|c| c.text.clone()),
+            command: command.map(Command::shown),
         });
         *sections = sections.saturating_add(1);
         self.current = Some(Current {
@@ -400,6 +450,19 @@ impl Stream {
             });
         }
     }
+}
+
+/// What may be shown of a line that nobody knows: its first words, nothing behind `=` or `:`, no long words, so
+/// that no secret gets out.
+fn hint(text: &str) -> String {
+    let end = text.find(['=', ':']).unwrap_or(text.len());
+    text.get(..end)
+        .unwrap_or_default()
+        .split_whitespace()
+        .take_while(|word| word.len() <= 20)
+        .take(8)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// `bash: ibstat: command not found`, `sh: 1: ibstat: not found`, `exec: "ibstat": executable file not found in $PATH`.

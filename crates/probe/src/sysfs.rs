@@ -200,7 +200,7 @@ fn rdma_device(
         // Software devices name the interface that they are made on.
         ["parent"] => {
             if is_name(value.trim()) {
-                device.netdevs.see(vec![keep(value)], origin.clone());
+                device.parent_netdev.see(keep(value), origin.clone());
                 device.function.see(Function::Software, origin.clone());
             }
             true
@@ -347,8 +347,9 @@ fn rdma_port(
                     }
                 }
                 (["gid_attrs", _, _], _) if is_name(value.trim()) => {
+                    // The name stands here also where the interface is in another network namespace,
+                    // so it is a fact of the entry, not of the port in this namespace.
                     entry.netdev.see(Some(keep(value)), origin.clone());
-                    port.netdev.see(Some(keep(value)), origin.clone());
                 }
                 _ => {}
             }

@@ -7,9 +7,13 @@ use model::observation::rdma::{LinkLayer, PhysState, PortState};
 /// Words that are kept are clipped to this; nothing that is a fact is longer.
 const MAX_TEXT: usize = 512;
 
-/// Text that can be kept: trimmed and clipped.
+/// Text that can be kept: trimmed, clipped, without control characters, which JSON can bring along.
 pub(crate) fn keep(text: &str) -> String {
-    text.trim().chars().take(MAX_TEXT).collect()
+    text.trim()
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_TEXT)
+        .collect()
 }
 
 /// `key: value`, both trimmed; the key must not be empty.
@@ -120,20 +124,14 @@ fn bare(text: &str) -> String {
     let text = text.split('(').next().unwrap_or(text);
     let text: String = text
         .chars()
-        .filter(|c| c.is_ascii_alphanumeric())
+        .filter(char::is_ascii_alphanumeric)
         .collect::<String>()
         .to_ascii_lowercase();
-    text.strip_prefix("port").map_or_else(
-        || text.clone(),
-        |rest| {
-            // `PortConfigurationTraining` keeps its name.
-            if rest.starts_with("configuration") {
-                text.clone()
-            } else {
-                rest.to_owned()
-            }
-        },
-    )
+    match text.strip_prefix("port") {
+        // `PortConfigurationTraining` keeps its name.
+        Some(rest) if !rest.starts_with("configuration") => rest.to_owned(),
+        _ => text,
+    }
 }
 
 /// Logical state of a port.

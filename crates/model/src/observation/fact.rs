@@ -291,3 +291,79 @@ macro_rules! merge_fields {
     };
 }
 pub(super) use merge_fields;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::Tool;
+
+    fn origin(file: &str, line: u32) -> Origin {
+        let from = Arc::new(Provenance {
+            file: file.to_owned(),
+            tool: Tool::RdmaLink,
+            section: 0,
+            place: None,
+            command: None,
+        });
+        Origin::line(&from, line)
+    }
+
+    #[test]
+    fn a_fact_keeps_who_said_what_and_in_which_order() {
+        let mut fact = Fact::seen("down", origin("a", 1));
+        fact.see("down", origin("a", 2));
+        fact.see("up", origin("b", 7));
+        fact.see("down", origin("b", 9));
+        assert!(!fact.agreed());
+        assert_eq!(fact.value(), Some(&"down"));
+        let readings: Vec<(&str, usize)> = fact
+            .readings()
+            .map(|r| (r.value, r.sources.len()))
+            .collect();
+        assert_eq!(readings, [("down", 2), ("up", 1), ("down", 1)]);
+        assert_eq!(
+            fact.sources().first().map(ToString::to_string),
+            Some("b:9".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_missing_fact_has_a_reason_that_a_value_replaces() {
+        let mut fact: Fact<u32> = Fact::default();
+        assert!(fact.is_untouched());
+        fact.merge(Fact::missing(Reason::NoPermission, "it may not be read"));
+        assert_eq!(fact.get().map_err(|m| m.reason), Err(Reason::NoPermission));
+        // The first reason stays, and a value is worth more than any.
+        fact.merge(Fact::missing(Reason::NoTool, "no tool"));
+        assert_eq!(fact.get().map_err(|m| m.reason), Err(Reason::NoPermission));
+        fact.merge(Fact::seen(4, origin("c", 1)));
+        fact.merge(Fact::missing(Reason::NoTool, "no tool"));
+        assert_eq!(fact.value(), Some(&4));
+    }
+
+    #[test]
+    fn endless_readings_keep_the_first_and_the_latest() {
+        let mut fact = Fact::default();
+        for n in 0..10_000_u32 {
+            fact.see(n, origin("d", n));
+        }
+        assert!(fact.readings().count() <= MAX_READINGS + 1);
+        assert_eq!(fact.readings().next().map(|r| r.value), Some(0));
+        assert_eq!(fact.value(), Some(&9_999));
+    }
+
+    #[test]
+    fn facts_are_told_as_json() -> Result<(), serde_json::Error> {
+        let fact = Fact::seen(1_u32, origin("e", 3));
+        assert_eq!(
+            serde_json::to_string(&fact)?,
+            r#"{"value":1,"sources":["e:3"]}"#
+        );
+        let fact: Fact<u32> = Fact::missing(Reason::NoTool, "no tool");
+        assert_eq!(
+            serde_json::to_string(&fact)?,
+            r#"{"missing":"no-tool","why":"no tool"}"#
+        );
+        Ok(())
+    }
+}

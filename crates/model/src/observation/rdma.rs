@@ -131,6 +131,8 @@ pub struct Device {
     pub pcie: PcieLink,
     /// Network interfaces of the device in this network namespace; empty: none here.
     pub netdevs: Fact<Vec<String>>,
+    /// Interface that a software device was made on; it may be in another network namespace.
+    pub parent_netdev: Fact<String>,
     /// Name of its uverbs node, such as `uverbs0`, from sysfs.
     pub uverbs: Fact<String>,
     /// Whether user space could open it: `ibv_devinfo` prints its attributes, or says that it failed.
@@ -160,6 +162,7 @@ merge_fields!(Device {
     numa_node,
     pcie,
     netdevs,
+    parent_netdev,
     uverbs,
     opens,
     data_direct

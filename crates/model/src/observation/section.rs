@@ -58,6 +58,8 @@ pub enum Tool {
     Ulimit,
     /// `ip addr` or `ip link`.
     Ip,
+    /// `uname`.
+    Uname,
     /// Lines of a UCX log.
     UcxLog,
     /// Lines of a NIXL log, or of an engine about NIXL.

@@ -137,6 +137,11 @@ static PATTERNS: &[Pattern] = &[
         Ucx,
         "rdma_create_event_channel failed: {error}",
     ),
+    line(
+        "ucx-endpoint-timeout",
+        Ucx,
+        "{transport} endpoint {} to {peer}: unhandled timeout error",
+    ),
     // UCX: memory and GPU.
     line(
         "ucx-memlock",
@@ -451,6 +456,18 @@ static PATTERNS: &[Pattern] = &[
     line("nccl-network", Nccl, "Using network {network}"),
     line("nccl-plugin-path", Nccl, "Plugin Path : {path}"),
     line("nccl-plugin", Nccl, "P2P plugin {plugin}"),
+    line("nccl-plugin", Nccl, "Loaded net plugin {plugin}"),
+    line("nccl-plugin", Nccl, "Initialized NET plugin {plugin}"),
+    line(
+        "nccl-plugin-missing",
+        Nccl,
+        "NET/Plugin: Could not find: {library}",
+    ),
+    line(
+        "nccl-ofi-version",
+        Nccl,
+        "NET/OFI Using aws-ofi-nccl {version}",
+    ),
     line(
         "nccl-ofi-provider",
         Nccl,

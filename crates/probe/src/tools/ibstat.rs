@@ -143,11 +143,13 @@ impl Parser for Ibstat {
             return device(out, text).is_some();
         }
         if text.starts_with("ibpanic")
-            || text.starts_with("ibwarn")
             || text.contains("stat of IB device")
             || text.contains("can't open UMAD")
         {
             self.error = Some(keep(text));
+            return true;
+        }
+        if text.starts_with("ibwarn") {
             return true;
         }
         let Some((key, value)) = key_value(text) else {

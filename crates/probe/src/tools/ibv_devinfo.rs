@@ -45,7 +45,7 @@ struct Devinfo {
     in_port_fields: bool,
 }
 
-/// `hca_id:	mlx5_0`
+/// `hca_id: mlx5_0`
 fn hca_id(text: &str) -> Option<&str> {
     let name = text.strip_prefix("hca_id:")?.trim();
     is_name(name).then_some(name)

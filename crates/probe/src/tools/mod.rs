@@ -21,6 +21,7 @@ pub(crate) mod sysfs_dump;
 pub(crate) mod topo;
 pub(crate) mod ucx_info;
 pub(crate) mod ulimit;
+pub(crate) mod uname;
 
 use model::Observation;
 use model::observation::Tool;
@@ -68,6 +69,7 @@ pub(crate) static KINDS: &[Kind] = &[
     lspci::KIND,
     ls::KIND,
     ulimit::KIND,
+    uname::KIND,
     lsmod::KIND,
 ];
 

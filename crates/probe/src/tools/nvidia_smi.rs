@@ -26,6 +26,7 @@ pub(crate) const QUERY: Kind = Kind {
             block: Block::Other,
             last: None,
             cut: false,
+            indent: 0,
         })
     },
 };
@@ -86,6 +87,8 @@ struct Query {
     block: Block,
     last: Option<String>,
     cut: bool,
+    /// Blanks before the title of the fabric block.
+    indent: usize,
 }
 
 const HEALTH_ROWS: &[&str] = &[
@@ -148,6 +151,10 @@ impl Query {
     }
 }
 
+fn indent(line: &str) -> usize {
+    line.chars().take_while(|c| c.is_whitespace()).count()
+}
+
 /// `GPU 00000000:18:00.0`
 fn gpu_heading(text: &str) -> Option<String> {
     pci_address(text.strip_prefix("GPU ")?)
@@ -175,6 +182,7 @@ impl Parser for Query {
                 self.flush(out);
             }
             self.block = Block::Fabric;
+            self.indent = indent(line);
             return true;
         }
         if text == "Health" && self.block == Block::Fabric {
@@ -200,6 +208,10 @@ impl Parser for Query {
             return true;
         }
         if in_fabric {
+            // A row of a newer driver stands within the block; the next part of the listing does not.
+            if indent(line) > self.indent {
+                return true;
+            }
             self.block = Block::Other;
         }
         let origin = at.origin();

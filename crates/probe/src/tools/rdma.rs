@@ -36,7 +36,7 @@ pub(crate) const LINK_JSON: Kind = Kind {
     command: |command| asks(command, &["link"]) && json(command),
     starts: |line, next| {
         let text = format!("{line}{next}");
-        json_start(line) && text.contains("\"ifname\"") && text.contains("\"port\"")
+        json_start(line) && text.contains("\"ifname\"") && text.contains("\"physical_state\"")
     },
     open: |command| {
         Box::new(Json {

@@ -10,6 +10,7 @@ use super::{Kind, Names};
 use crate::command::Command;
 use crate::parser::{At, Parser};
 use crate::sysfs;
+use crate::text::is_name;
 
 pub(crate) const KIND: Kind = Kind {
     tool: Tool::SysfsDump,
@@ -155,6 +156,7 @@ impl Dump {
         }
         if let Some(rest) = path.strip_prefix("/sys/class/infiniband/")
             && let Some(name) = rest.split('/').next()
+            && is_name(name)
         {
             self.names.add(name);
         }
@@ -192,7 +194,7 @@ impl Parser for Dump {
             }
             Some(Entry::Link(path, target)) => {
                 if let Some(name) = path.strip_prefix("/sys/class/infiniband/")
-                    && !name.contains('/')
+                    && is_name(name)
                 {
                     self.names.add(name);
                 }

@@ -286,7 +286,7 @@ impl Parser for UcxInfo {
             cut: orphan,
         });
         if orphan {
-            Completeness::Cut("it begins or ends within an entry".to_owned())
+            Completeness::Cut("it is filtered, or begins or ends within an entry".to_owned())
         } else {
             Completeness::Whole
         }

@@ -12,7 +12,7 @@ pub(crate) const KIND: Kind = Kind {
     tool: Tool::Ulimit,
     programs: &["ulimit", "cat", "grep"],
     command: |command| {
-        command.program == "ulimit"
+        (command.program == "ulimit" && (!asked(command).is_empty() || command.has("-a")))
             || command
                 .arguments
                 .iter()

@@ -213,11 +213,7 @@ fn nccl(key: &str, read: &Read) -> Option<Value> {
                 .filter_map(|e| e.field("device"))
                 .collect::<Vec<_>>()
         ),
-        "ib_devices" => json!(if first(read, "nccl-no-ib-device").is_some() {
-            0
-        } else {
-            1
-        }),
+        "ib_devices" => json!(u32::from(first(read, "nccl-no-ib-device").is_none())),
         "socket" => json!(interfaces(&field(read, "nccl-socket", "interfaces")?)),
         "network" => json!(log.of("nccl-network").last()?.field("network")?),
         "plugin" => json!(field(read, "nccl-plugin", "plugin")?),

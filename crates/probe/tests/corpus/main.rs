@@ -7,6 +7,7 @@
     clippy::indexing_slicing,
     clippy::string_slice,
     clippy::print_stdout,
+    clippy::cast_precision_loss,
     reason = "a broken test should stop, and a skipped one says so"
 )]
 

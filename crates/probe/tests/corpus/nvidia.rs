@@ -181,7 +181,7 @@ fn topo(key: &str, form: &Value, read: &Read) -> Option<Value> {
                 matrix
                     .nics
                     .iter()
-                    .map(|n| n.name())
+                    .map(model::observation::topology::NicColumn::name)
                     .filter(|n| !near.iter().any(|x| x == n))
                     .collect::<Vec<_>>()
             )

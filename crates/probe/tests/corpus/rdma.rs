@@ -267,7 +267,6 @@ pub(crate) fn project(
                     .collect::<Vec<_>>()
             )
         }
-        "devices" => json!(rdma.listings.first()?.devices),
         "count" => json!(rdma.listings.first()?.devices.len()),
         // `ib…` are names of InfiniBand interfaces, `en…` of Ethernet ones.
         "ib_by_name" | "eth_by_name" => {
@@ -348,7 +347,7 @@ pub(crate) fn project(
         "tables" => json!(rdma.gid_tables.len()),
         "no_n_gids_found_line" => json!(!read.cut()),
         "n_gids_found" => json!(rdma.gid_tables.first()?.entries),
-        "sysfs" => json!(rdma.listings.first()?.devices),
+        "devices" | "sysfs" => json!(rdma.listings.first()?.devices),
         "uverbs" | "umad" | "ucm" | "issm" => {
             let names: Vec<&String> = rdma
                 .nodes

@@ -2,13 +2,22 @@
 //!
 //! `.ci/vm` boots a machine that puts its devices into every state, saves both, and runs this over them.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::print_stderr
+)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use model::observation::Observation;
 use model::observation::limits::{Capabilities, Limit};
 use model::observation::modules::Presence;
 use model::observation::rdma::{Function, GidType, LinkLayer, NetnsMode, PhysState, PortState};
+use model::observation::{Fact, Observation};
 use probe::stream::Stream;
 
 struct State {
@@ -88,7 +97,7 @@ impl State {
                     assert!(readings.any(|reading| reading.value == value), "{name}");
                 }
                 ("CA type", _) if !value.is_empty() => {
-                    assert_eq!(device.hca_type.value().unwrap(), value, "{name}")
+                    assert_eq!(device.hca_type.value().unwrap(), value, "{name}");
                 }
                 ("Node GUID", _) => assert_eq!(
                     format!("0x{}", device.node_guid.value().unwrap()),
@@ -120,10 +129,10 @@ impl State {
                     );
                 }
                 ("Base lid", Some(port)) => {
-                    assert_eq!(port.lid.value().unwrap().to_string(), value, "{name}")
+                    assert_eq!(port.lid.value().unwrap().to_string(), value, "{name}");
                 }
                 ("SM lid", Some(port)) => {
-                    assert_eq!(port.sm_lid.value().unwrap().to_string(), value, "{name}")
+                    assert_eq!(port.sm_lid.value().unwrap().to_string(), value, "{name}");
                 }
                 ("Capability mask", Some(port)) => {
                     assert_eq!(
@@ -269,7 +278,7 @@ fn both_shells_of_the_guest_agree() {
             assert!(stream.is_complete(), "{name} {shell}");
             let mut seen = probe::observe::observation(&stream);
             // Flags of addresses change within the first seconds, and so do free bytes.
-            seen.limits.shm_used_bytes = Default::default();
+            seen.limits.shm_used_bytes = Fact::default();
             seen
         };
         let (busybox, bash) = (of("busybox"), of("bash"));

@@ -56,7 +56,7 @@ pub(crate) fn in_text(text: &str) -> bool {
 
 /// The text without what may be a credential: the user of an address, the value of `token=` and its like, and
 /// words in the shape of a token.
-pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+pub fn masked(text: &str) -> Cow<'_, str> {
     // Most values have none of the characters.
     if !text.contains(['@', '=']) && text.len() < TOKEN_LENGTH {
         return Cow::Borrowed(text);

@@ -4,7 +4,7 @@ use model::{Engine, Role};
 
 /// Flags whose values decide, or help to judge, how KV cache moves. Their values are never secret.
 /// Names with `-`; the engines take `_` as well.
-pub(crate) const FLAGS: [&str; 40] = [
+pub const FLAGS: [&str; 40] = [
     "--disaggregation-mode",
     "--disaggregation-strategy",
     "--is-prefill-worker",
@@ -48,7 +48,7 @@ pub(crate) const FLAGS: [&str; 40] = [
 ];
 
 /// Those of [`FLAGS`] that are switches: the word behind one is not its value. `--no-…` turns one off again.
-const SWITCHES: [&str; 6] = [
+pub const SWITCHES: [&str; 6] = [
     "--is-prefill-worker",
     "--is-decode-worker",
     "--enable-sleep-mode",

@@ -36,6 +36,8 @@ mod shapes;
 mod shell;
 mod values;
 
+pub use credentials::masked as without_credentials;
 pub use document::read;
 pub use draft::FileDraft;
+pub use engine::{FLAGS as ENGINE_FLAGS, SWITCHES as ENGINE_SWITCHES};
 pub use group::assemble;

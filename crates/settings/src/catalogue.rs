@@ -131,6 +131,18 @@ pub fn is_allowed(name: &str) -> bool {
     }
 }
 
+/// Every name for which [`is_allowed`] holds, each once.
+pub fn allowed_names() -> impl Iterator<Item = &'static str> {
+    let harmless = all()
+        .iter()
+        .filter(|variable| !variable.secret)
+        .map(|variable| variable.name);
+    let only_known = known_names::all()
+        .map(|known| known.name)
+        .filter(|name| lookup(name).is_none());
+    harmless.chain(only_known)
+}
+
 /// How the names of transport variables begin.
 const PREFIXES: &[&str] = &[
     "UCX_",
@@ -230,6 +242,14 @@ mod tests {
         assert!(!is_allowed("NIXL_ETCD_ENDPOINTS"));
         assert!(!is_allowed("MOONCAKE_TE_META_DATA_SERVER"));
         assert!(!is_allowed("SGLANG_DISAGGREGATION_NIXL_BACKEND_PARAMS"));
+    }
+
+    #[test]
+    fn lists_what_is_allowed() {
+        let names: Vec<_> = allowed_names().collect();
+        assert!(names.iter().all(|name| is_allowed(name)));
+        assert!(names.contains(&"UCX_TLS") && names.contains(&"NCCL_IB_QPS_PER_CONNECTION"));
+        assert!(!names.contains(&"NIXL_ETCD_ENDPOINTS"));
     }
 
     #[test]

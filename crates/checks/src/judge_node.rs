@@ -85,6 +85,18 @@ fn coverage(facts: &NodeFacts, results: &[CheckResult]) -> Coverage {
 /// Inputs that gave nothing, and outputs that are not whole.
 fn inputs(facts: &NodeFacts) -> Vec<CheckResult> {
     let mut results = Vec::new();
+    if let Some(gap) = &facts.gap {
+        let mut lost = result(
+            Status::Skipped,
+            Some(Reason::Unreadable),
+            "",
+            gap.clone(),
+            None,
+            true,
+        );
+        lost.subject.file = None;
+        results.push(lost);
+    }
     for input in &facts.observation.unrecognised {
         let (detail, fix) = match input.why {
             NotRead::Empty => (

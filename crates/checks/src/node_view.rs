@@ -12,6 +12,8 @@ pub struct NodeFacts {
     pub role: Option<Role>,
     /// Saved outputs, as against what was read here and now.
     pub saved: bool,
+    /// Why not everything was read that could have been.
+    pub gap: Option<String>,
 }
 
 /// The same with what follows from it, worked out once for all checks.

@@ -17,8 +17,8 @@ mod unix {
     /// The first signal; 0 before it.
     static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-    /// Process groups of programs that run.
-    static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+    /// Process groups of programs that run, and what ends them.
+    static RUNNING: Mutex<Vec<(Pid, Signal)>> = Mutex::new(Vec::new());
 
     static WATCH: Once = Once::new();
 
@@ -46,8 +46,8 @@ mod unix {
 
     fn stop_all() {
         if let Ok(running) = RUNNING.lock() {
-            for group in running.iter() {
-                let _nothing_left = kill_process_group(*group, Signal::KILL);
+            for (group, signal) in running.iter() {
+                let _nothing_left = kill_process_group(*group, *signal);
             }
         }
     }
@@ -63,9 +63,10 @@ mod unix {
     pub(crate) struct Running(Option<Pid>);
 
     impl Running {
-        pub(crate) fn new(group: Option<Pid>) -> Self {
+        pub(crate) fn new(group: u32, ends: Signal) -> Self {
+            let group = i32::try_from(group).ok().and_then(Pid::from_raw);
             if let (Some(group), Ok(mut running)) = (group, RUNNING.lock()) {
-                running.push(group);
+                running.push((group, ends));
             }
             // One that came between the last look and this one has found nothing to stop.
             if signal().is_some() {
@@ -78,7 +79,7 @@ mod unix {
     impl Drop for Running {
         fn drop(&mut self) {
             if let (Some(group), Ok(mut running)) = (self.0, RUNNING.lock()) {
-                running.retain(|other| *other != group);
+                running.retain(|(other, _)| *other != group);
             }
         }
     }

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     Outputs::from_args(&args.output)?;
     if args.from.is_empty() {
-        return crate::finish(&live::not_built("node"), &args.output);
+        return here(args);
     }
     let mut observation = Observation::default();
     let mut missing = Vec::new();
@@ -37,6 +37,7 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, String> {
         observation,
         role: args.role.map(role),
         saved: true,
+        ..NodeFacts::default()
     };
     let scope = args.from.iter().map(|p| p.to_string_lossy().into_owned());
     let mut report = checks::judge_node("node", &facts, scope.collect());
@@ -46,6 +47,43 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, String> {
         crate::complain(&no_such_file(&missing));
     }
     crate::finish(&report, &args.output)
+}
+
+/// This host or container.
+#[cfg(unix)]
+fn here(args: &NodeArgs) -> Result<ExitCode, String> {
+    if args.pod.is_some() {
+        return crate::finish(&live::not_built("node"), &args.output);
+    }
+    crate::interrupt::watch();
+    let options = probe::local::Options::default();
+    let collected = probe::local::run_watched(&options, |group| {
+        // It ends its tools, which have process groups of their own.
+        crate::interrupt::Running::new(group, rustix::process::Signal::TERM)
+    });
+    let mut facts = NodeFacts {
+        role: args.role.map(role),
+        ..NodeFacts::default()
+    };
+    match collected {
+        Ok(stream) => {
+            facts.gap = stream.gap().map(|gap| gap.to_string());
+            facts.observation = probe::observe::observation(&stream);
+        }
+        Err(error) => {
+            facts.gap = Some(format!(
+                "a POSIX shell (sh) collects the facts, and it cannot be started: {}",
+                sources::reason(&error)
+            ));
+        }
+    }
+    let report = checks::judge_node("node", &facts, Vec::new());
+    crate::finish(&report, &args.output)
+}
+
+#[cfg(not(unix))]
+fn here(args: &NodeArgs) -> Result<ExitCode, String> {
+    crate::finish(&live::not_built("node"), &args.output)
 }
 
 fn role(role: RoleArg) -> Role {

@@ -77,11 +77,24 @@ pub fn run(options: &Options) -> io::Result<Stream> {
     Ok(Stream::parse(&collect(options)?))
 }
 
+/// The same; `started` is told the process group, and what it returns is kept until the script has ended. SIGTERM to
+/// the group ends the script and its tools early, and what it printed until then is kept.
+///
+/// # Errors
+/// The shell cannot be started.
+pub fn run_watched<G>(options: &Options, started: impl FnOnce(u32) -> G) -> io::Result<Stream> {
+    Ok(Stream::parse(&collect_watched(options, started)?))
+}
+
 /// What the script prints here, as it is.
 ///
 /// # Errors
 /// The shell cannot be started.
 pub fn collect(options: &Options) -> io::Result<Vec<u8>> {
+    collect_watched(options, |_| ())
+}
+
+fn collect_watched<G>(options: &Options, started: impl FnOnce(u32) -> G) -> io::Result<Vec<u8>> {
     let (program, first) = options
         .shell
         .split_first()
@@ -96,6 +109,7 @@ pub fn collect(options: &Options) -> io::Result<Vec<u8>> {
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()?;
+    let _watched = started(child.id());
     let patience = Duration::from_secs(options.limit.saturating_add(options.tool_limit)) + GRACE;
     let deadline = Instant::now() + patience;
     let bytes = match child.stdout.take() {

@@ -75,7 +75,7 @@ pub(super) fn run(
         .spawn()
         .map_err(|_| Failure::NotStarted)?;
     #[cfg(unix)]
-    let _running = interrupt::Running::new(pid(&child));
+    let _running = interrupt::Running::new(child.id(), rustix::process::Signal::KILL);
     let printed = printed(&mut child, deadline, timeout, hint);
     if interrupt::signal().is_some() {
         return Err(Failure::Interrupted);

@@ -127,8 +127,8 @@ fn real_outputs_are_judged_as_their_right_reading_says() {
         let bytes = fs::read(corpus.join("outputs").join(name)).unwrap();
         let facts = NodeFacts {
             observation: probe::recognise_bytes(name, &bytes),
-            role: None,
             saved: true,
+            ..NodeFacts::default()
         };
         let report = judge_node("node", &facts, vec![name.clone()]);
         let problems = problems(&row, &report);

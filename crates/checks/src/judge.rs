@@ -127,7 +127,8 @@ fn judge_windows<W: AsRef<[Deployment]>>(
         .iter()
         .any(|i| i.problems.iter().any(|p| p.outcome == Outcome::Missing));
     let verdict = overall(readiness, &deployments, &results, nothing_to_check);
-    let next = next_steps(readiness, evidence, &results, &scope);
+    let again: Vec<&String> = scope.iter().chain(policy.options()).collect();
+    let next = next_steps(readiness, evidence, &results, &again);
     Report {
         command: "env",
         scope,
@@ -407,7 +408,7 @@ fn next_steps(
     readiness: Readiness,
     evidence: Option<String>,
     results: &[CheckResult],
-    scope: &[String],
+    again: &[&String],
 ) -> Vec<NextStep> {
     let step = |command: String, why: &str| NextStep {
         command,
@@ -426,7 +427,7 @@ fn next_steps(
             "what it means, when it is no problem, and how to fix it",
         ));
         next.push(step(
-            format!("check-interconnect env {}", quoted(scope)),
+            format!("check-interconnect env {}", quoted(again)),
             "judge again after the fix",
         ));
     }
@@ -469,8 +470,8 @@ fn proof_command(deployment: &Deployment) -> String {
     }
 }
 
-fn quoted(scope: &[String]) -> String {
-    scope
+fn quoted(words: &[&String]) -> String {
+    words
         .iter()
         .map(|s| shell_word(s))
         .collect::<Vec<_>>()

@@ -128,7 +128,8 @@ fn judge_windows<W: AsRef<[Deployment]>>(
         .iter()
         .any(|i| i.problems.iter().any(|p| p.outcome == Outcome::Missing));
     let verdict = overall(readiness, &deployments, &results, nothing_to_check);
-    let next = next_steps(readiness, evidence, &results, &scope);
+    let again: Vec<&String> = scope.iter().chain(policy.options()).collect();
+    let next = next_steps(readiness, evidence, &results, &again);
     Report {
         command: "env",
         scope,
@@ -410,7 +411,7 @@ fn next_steps(
     readiness: Readiness,
     evidence: Option<String>,
     results: &[CheckResult],
-    scope: &[String],
+    again: &[&String],
 ) -> Vec<NextStep> {
     let step = |command: String, why: &str| NextStep {
         command,
@@ -429,7 +430,7 @@ fn next_steps(
             "what it means, when it is no problem, and how to fix it",
         ));
         next.push(step(
-            format!("check-interconnect env {}", quoted(scope)),
+            format!("check-interconnect env {}", quoted(again)),
             "judge again after the fix",
         ));
     }
@@ -472,8 +473,8 @@ fn proof_command(deployment: &Deployment) -> String {
     }
 }
 
-fn quoted(scope: &[String]) -> String {
-    scope
+fn quoted(words: &[&String]) -> String {
+    words
         .iter()
         .map(|s| shell_word(s))
         .collect::<Vec<_>>()

@@ -8,6 +8,11 @@ pub trait Policy {
     /// many it accepted. A skipped result stays skipped: missing evidence cannot be accepted away.
     fn deployment(&mut self, deployment: &Deployment, results: &mut Vec<CheckResult>) -> Accepted;
 
+    /// Options that another run needs to see the same: what renders a chart decides what is judged.
+    fn options(&self) -> &[String] {
+        &[]
+    }
+
     /// After the last deployment: what is to be said about the policy itself.
     fn finish(&mut self, inputs: &[Input]) -> OfPolicy;
 }

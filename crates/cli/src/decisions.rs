@@ -203,7 +203,19 @@ impl<'a> Run<'a> {
             is_gone: &*self.is_gone,
             excluded: sources.excluded,
             verbose: self.args.output.verbose,
+            options: self.options(),
         })
+    }
+
+    /// What decides which text is judged.
+    fn options(&self) -> Vec<String> {
+        let args = self.args;
+        let no_render = args.no_render.then(|| "--no-render".to_owned());
+        let values = args
+            .values
+            .iter()
+            .flat_map(|file| ["--values".to_owned(), file.to_string_lossy().into_owned()]);
+        no_render.into_iter().chain(values).collect()
     }
 
     /// Writes what counts now, and gives it back to be applied.

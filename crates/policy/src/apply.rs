@@ -36,6 +36,8 @@ pub struct Rules<'r> {
     pub excluded: usize,
     /// Also tell which decisions nothing needed.
     pub verbose: bool,
+    /// Options of this run that another one needs to see the same.
+    pub options: Vec<String>,
 }
 
 /// Decisions at work.
@@ -266,6 +268,10 @@ impl Policy for Decisions<'_> {
             results.extend(expected_fabric(deployment, expected));
         }
         self.decide_all(results, Some(deployment))
+    }
+
+    fn options(&self) -> &[String] {
+        &self.rules.options
     }
 
     fn finish(&mut self, inputs: &[Input]) -> OfPolicy {

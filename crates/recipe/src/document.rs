@@ -331,7 +331,7 @@ fn alias_problem(text: &Text<'_>, span: &std::ops::Range<u32>, what: &str) -> In
     let position = text.line_column(span.start);
     InputProblem {
         cause: "input-broken-alias",
-        detail: format!("line {} has {what}", position.0),
+        detail: what.to_owned(),
         fix: "define the anchor first (&name), or write the value out".into(),
         position: Some(position),
         outcome: Outcome::Broken,
@@ -342,10 +342,7 @@ fn too_many_aliases(text: &Text<'_>, root: Node<'_>) -> InputProblem {
     let position = text.line_column(root.span().start);
     InputProblem {
         cause: "input-broken-alias",
-        detail: format!(
-            "the aliases of the document at line {} multiply to more than a manifest can hold; what lies beyond was not looked at",
-            position.0
-        ),
+        detail: "the aliases of this document multiply to more than a manifest can hold; what lies beyond was not looked at".to_owned(),
         fix: "write out what is needed; aliases to lists of aliases are no way to write a manifest"
             .into(),
         position: Some(position),
@@ -430,10 +427,7 @@ fn syntax_problem(error: &SyntaxError, template: bool) -> InputProblem {
     };
     InputProblem {
         cause: "input-broken-yaml",
-        detail: format!(
-            "line {}, column {}: {}",
-            error.line, error.column, error.message
-        ),
+        detail: error.message.clone(),
         fix: fix.into(),
         position,
         outcome: Outcome::Broken,

@@ -575,7 +575,7 @@ fn inputs(screen: &mut Screen<'_>, rest: &[Entry<'_>]) {
                 && other.subject.file.is_some()
                 && other.status == result.status
                 && other.reason == result.reason
-                && other.detail == result.detail
+                && without_place(other) == without_place(result)
                 && other.note == result.note
                 && other.fix == result.fix
         };
@@ -592,7 +592,23 @@ fn inputs(screen: &mut Screen<'_>, rest: &[Entry<'_>]) {
     screen.paint(BOLD, "inputs");
     screen.end();
     for (result, files) in lines {
-        let mut label = label::list(screen, files.iter().copied());
+        let mut label = match files.as_slice() {
+            // The detail begins with it.
+            [file] if result.detail.starts_with(file) => {
+                line_labelled(screen, result, "", 0);
+                continue;
+            }
+            files => label::list(screen, files.iter().copied()),
+        };
+        if files.len() > 1 {
+            let width = columns(&label).min(1);
+            let common = CheckResult {
+                detail: without_place(result).to_owned(),
+                ..result.clone()
+            };
+            line_labelled(screen, &common, &label, width);
+            continue;
+        }
         if label.is_empty() {
             label = result
                 .subject
@@ -605,6 +621,21 @@ fn inputs(screen: &mut Screen<'_>, rest: &[Entry<'_>]) {
         let width = columns(&label).min(1);
         line_labelled(screen, result, &label, width);
     }
+}
+
+/// What is said of an input, without the path and the position that it begins with.
+fn without_place(result: &CheckResult) -> &str {
+    let detail = result.detail.as_str();
+    let Some(rest) = result
+        .subject
+        .file
+        .as_deref()
+        .and_then(|file| detail.strip_prefix(file))
+    else {
+        return detail;
+    };
+    rest.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit())
+        .trim_start()
 }
 
 /// Commands on lines of their own, ready to be copied.

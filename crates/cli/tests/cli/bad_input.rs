@@ -583,11 +583,7 @@ fn aliases_that_lead_nowhere() {
         "self.yaml",
         &broken_by(
             "input-broken-alias",
-            &[
-                "self.yaml:5:10",
-                "line 5",
-                "inside the very node that it refers to",
-            ],
+            &["self.yaml:5:10", "inside the very node that it refers to"],
             "define the anchor first",
         ),
     );
@@ -600,11 +596,7 @@ fn aliases_that_lead_nowhere() {
         "undefined.yaml",
         &broken_by(
             "input-broken-alias",
-            &[
-                "undefined.yaml:3:7",
-                "line 3",
-                "anchor that is not defined before it",
-            ],
+            &["undefined.yaml:3:7", "anchor that is not defined before it"],
             "define the anchor first",
         ),
     );
@@ -872,7 +864,7 @@ fn unterminated_quotes() {
             name,
             &broken_by(
                 "input-broken-yaml",
-                &[&at, "line 3", "expected a closing"],
+                &[&at, "expected a closing"],
                 "close the quote",
             ),
         );

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::fixtures::GRAPH;
-use crate::{Temp, run};
+use crate::{NOTHING, Temp, run};
 
 fn one(script: &str) -> Temp {
     let temp = Temp::new();
@@ -258,5 +258,19 @@ fn many_that_hang_do_not_add_up() {
         found
             .verdict()
             .contains("40 kustomizations were not rendered")
+    );
+}
+
+/// What decides which text is judged belongs to the command that judges again.
+#[test]
+fn the_next_command_judges_the_same_text() {
+    let temp = one("exit 1");
+    let found = run(temp.path(), NOTHING, &["k", "--no-render"]);
+    assert!(
+        found
+            .stdout
+            .contains("\"command\": \"check-interconnect env k --no-render\""),
+        "{}",
+        found.stdout
     );
 }

@@ -295,7 +295,7 @@ not how often they are right on recipes of strangers.\n",
         ]],
     );
     out.push_str(
-        "`node` and `nixl` are not part of this version: they answer `skipped`, `inconclusive` and exit code 3, so there \
+        "`nixl`, and `node` of a pod, are not part of this version: they answer `skipped`, `inconclusive` and exit code 3, so there \
 is nothing to measure.\n",
     );
 }

@@ -136,12 +136,13 @@ fn usage() {
 fn commands_that_are_not_built_are_never_green() {
     let dir = Dir::new();
     for command in ["node", "nixl"] {
+        let pod = [command, "--pod", "p", "-n", "n", "-c", "main", "-o"];
         for format in FORMATS {
-            let out = dir.run([command, "-o", format]);
+            let out = dir.run([&pod[..], &[format]].concat());
             out.exits(3)
                 .says(&["not part of this version", "nothing was looked at"]);
         }
-        let out = dir.run([command, "--pod", "p", "-n", "n", "-c", "main", "-o", "json"]);
+        let out = dir.run([&pod[..], &["json"]].concat());
         out.exits(3);
         let report = out.json();
         assert_eq!(report["transfer_validated"], false);
@@ -157,7 +158,9 @@ fn commands_that_are_not_built_are_never_green() {
                 .unwrap()
                 .contains("check-interconnect env")
         );
-        dir.run([command, "--fail-on", "never"]).exits(0);
-        dir.run([command, "--fail-on", "unproven"]).exits(3);
+        dir.run([command, "--pod", "p", "--fail-on", "never"])
+            .exits(0);
+        dir.run([command, "--pod", "p", "--fail-on", "unproven"])
+            .exits(3);
     }
 }

@@ -119,11 +119,11 @@ fn beside_the_skill_or_on_the_path() {
     for place in ["scripts", ".", "bin"] {
         let skill = install(&base.join("in").join(place));
         program_in(&skill.join(place));
-        honest_skip(&run(&skill, &bare, None, &["node"]), "node");
+        honest_skip(&run(&skill, &bare, None, &["nixl"]), "nixl");
     }
     let skill = install(&base.join("on-path"));
     program_in(&bare);
-    honest_skip(&run(&skill, &bare, None, &["node"]), "node");
+    honest_skip(&run(&skill, &bare, None, &["nixl"]), "nixl");
 }
 
 /// Only the standard library, as people have no more.

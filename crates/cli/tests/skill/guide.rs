@@ -149,10 +149,19 @@ fn every_line_runs() {
 
 fn judge(document: &str, line: &str, run: &Run) {
     let told = || format!("{document}: {line}\n{run:?}");
-    for command in ["node", "nixl"] {
-        if line.contains(&format!("check_interconnect.py {command}")) {
-            return honest_skip(run, command);
+    if line.contains("check_interconnect.py nixl") {
+        return honest_skip(run, "nixl");
+    }
+    if line.contains("check_interconnect.py node") {
+        // What this machine has decides; a saved output says always the same.
+        let report = run.report();
+        assert_eq!(report.command, "node", "{}", told());
+        assert!(!report.checks.is_empty() && !report.transfer_validated);
+        if line.contains("port-down") {
+            assert_eq!(run.code, 1, "{}", told());
         }
+        assert!([0, 1, 3].contains(&run.code), "{}", told());
+        return;
     }
     let expected = i32::from(line.contains("decode-tcp-only"));
     assert_eq!(run.code, expected, "{}", told());

@@ -4,6 +4,7 @@
 //! stays quiet; what follows for the whole is worked out in one place ([`judge`]).
 
 mod check;
+mod collectives;
 mod env;
 mod expected;
 mod fabric;
@@ -14,6 +15,7 @@ mod inputs;
 mod judge;
 mod judge_node;
 mod kv_path;
+mod nixl;
 mod node;
 mod node_view;
 mod policy;

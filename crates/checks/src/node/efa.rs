@@ -122,7 +122,13 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
             )
         }
     };
-    findings.push(Finding::skipped(NAME, Reason::NotVisible, detail).read_at(place, "fi_info"));
+    // Devices that are listed, and none of them EFA: then nobody needs the provider.
+    let reason = if view.seen.rdma.devices.is_empty() {
+        Reason::NotVisible
+    } else {
+        Reason::NotApplicable
+    };
+    findings.push(Finding::skipped(NAME, reason, detail).read_at(place, "fi_info"));
 }
 
 fn usable(listings: &[&FabricListing], offered: &BTreeSet<&str>) -> Finding {

@@ -165,6 +165,17 @@ fn errors(view: &NodeView<'_>, findings: &mut Findings) -> bool {
         );
         return true;
     }
+    for listing in &view.seen.software.ucx_resources {
+        let failed = listing
+            .errors
+            .iter()
+            .any(|e| e.contains("Cannot allocate memory") || e.contains("max locked memory"));
+        if failed && listing.failed_to_open > 0 {
+            let device = listing.transports.iter().find_map(|t| t.device.as_deref());
+            tell(device, &listing.origin, findings);
+            return true;
+        }
+    }
     // Without the hint in its text, no memory means locked memory where queues are created.
     let queue = log
         .of("ucx-queue-creation-failed")
@@ -176,17 +187,6 @@ fn errors(view: &NodeView<'_>, findings: &mut Findings) -> bool {
     if let Some(event) = queue {
         tell(None, &event.origin, findings);
         return true;
-    }
-    for listing in &view.seen.software.ucx_resources {
-        let failed = listing
-            .errors
-            .iter()
-            .any(|e| e.contains("Cannot allocate memory") || e.contains("max locked memory"));
-        if failed && listing.failed_to_open > 0 {
-            let device = listing.transports.iter().find_map(|t| t.device.as_deref());
-            tell(device, &listing.origin, findings);
-            return true;
-        }
     }
     if let Some(event) = log.of("verbs-memlock").next() {
         findings.push(

@@ -229,10 +229,26 @@ pub(crate) fn near_a_gpu(view: &NodeView<'_>, device: &str) -> Option<bool> {
     known
 }
 
-/// `a, b, c and 3 more`.
+/// `mlx5_9` before `mlx5_10`.
+fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let word: String = rest.chars().take_while(|c| !c.is_ascii_digit()).collect();
+        rest = rest.get(word.len()..).unwrap_or_default();
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        rest = rest.get(digits.len()..).unwrap_or_default();
+        parts.push((word, digits.parse().unwrap_or(u64::MAX)));
+    }
+    parts
+}
+
+/// `mlx5_0, mlx5_1 and 3 more`, in the order of their numbers.
 pub(crate) fn list(names: &[String]) -> String {
     const MOST: usize = 16;
-    let shown = names
+    let mut sorted = names.to_vec();
+    sorted.sort_by_cached_key(|name| natural(name));
+    let shown = sorted
         .iter()
         .take(MOST)
         .cloned()
@@ -259,4 +275,15 @@ pub(crate) fn rate_of(port: &Port) -> Option<u64> {
         let lanes = u64::from(*port.lanes.value()?);
         port.lane_mbps.value()?.checked_mul(lanes)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::list;
+
+    #[test]
+    fn names_in_the_order_of_their_numbers() {
+        let names = ["mlx5_10:1", "mlx5_9:1", "bnxt_re0"].map(str::to_owned);
+        assert_eq!(list(&names), "bnxt_re0, mlx5_9:1, mlx5_10:1");
+    }
 }

@@ -4,7 +4,7 @@
 //! pod that was given the device without its interface has no usable GID. Tables may have gaps and may differ from pod
 //! to pod: a GID is chosen by version and address, never by position. On InfiniBand a link-local GID is normal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::Reason;
 use model::observation::rdma::{Gid, GidType};
@@ -265,6 +265,17 @@ fn addresses(roce: &[&PortRef<'_>], ports: &[PortRef<'_>], findings: &mut Findin
         )
         .device(port.label())
         .read_at(&places(port), "GID");
+        let by_place = indices_by_place(port);
+        if by_place.len() > 1 {
+            finding = finding.note(format!(
+                "the places that are shown have it at different indices ({}): a pinned index is wrong in one of them",
+                by_place
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ));
+        }
         if more_addresses(port) {
             finding = finding.note(
                 "several routable addresses: UCX may choose one of another network than its peer does",
@@ -276,6 +287,25 @@ fn addresses(roce: &[&PortRef<'_>], ports: &[PortRef<'_>], findings: &mut Findin
         findings.push(finding);
     }
     !shown.is_empty()
+}
+
+/// Indices of the first routable GID in each pod or host that the text names.
+fn indices_by_place(port: &PortRef<'_>) -> BTreeSet<u32> {
+    let mut first: BTreeMap<&str, u32> = BTreeMap::new();
+    for (index, gid) in table(port) {
+        if gid.is_link_local() != Some(false) || is_v1(gid) {
+            continue;
+        }
+        let places = gid
+            .address
+            .readings()
+            .flat_map(|r| &r.sources)
+            .filter_map(|o| o.from.place.as_deref());
+        for place in places {
+            first.entry(place).or_insert(index);
+        }
+    }
+    first.into_values().collect()
 }
 
 /// Several addresses of one moment and place, of one version.

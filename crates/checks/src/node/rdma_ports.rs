@@ -208,18 +208,12 @@ fn judge(
     let others = known.iter().filter(|p| p.label() != port.label());
     let any_active = known.iter().any(|p| p.is_active() && p.is_hardware());
     let compute_active = known.iter().any(|p| p.compute && p.is_active());
-    let fabric_active = others
-        .clone()
-        .any(|p| p.is_active() && p.fabric == port.fabric);
     // Peers are the ports of the same kind of card.
     let peers: Vec<_> = others.filter(|p| p.class() == port.class()).collect();
     let most_peers_active =
         peers.iter().filter(|p| p.is_active()).count() * 2 > peers.len().saturating_add(1);
     let no_sm = trouble.cause.id == NO_SM.id;
-    let needed = port.selected
-        || !any_active
-        || (port.compute && !compute_active)
-        || (no_sm && !fabric_active);
+    let needed = port.selected || !any_active || (port.compute && !compute_active);
     let on_purpose = trouble.cause.id == DISABLED.id;
     let missed = !is_azure_front_end(port.name)
         && (no_sm || (port.compute && (port.near || (most_peers_active && !on_purpose))));
@@ -228,12 +222,10 @@ fn judge(
             "; a setting selects it"
         } else if !any_active {
             "; no port is active here"
-        } else if needed && compute_active {
-            ""
         } else if needed {
             "; the active ports are not of its kind"
         } else {
-            "; its peers are active"
+            "; other ports are active"
         };
         format!("{} is {}{why}", port.label(), trouble.words)
     };
@@ -298,8 +290,13 @@ fn active(known: &[&PortRef<'_>], quiet: &[String], findings: &mut Findings) {
         }
         findings.push(finding);
     }
-    if let Some(note) = note {
-        findings.push(Finding::skipped(NAME, Reason::NotVisible, note));
+    // Only software devices are told nowhere else.
+    if note.is_some() {
+        findings.push(Finding::skipped(
+            NAME,
+            Reason::NotApplicable,
+            format!("not active: {}", list(quiet)),
+        ));
     }
 }
 

@@ -118,7 +118,15 @@ fn fine(active: &[(&PortRef<'_>, u64)], fastest: u64) -> Finding {
         .map(|(port, _)| *port)
         .collect();
     let names: Vec<String> = at_full.iter().map(|p| p.label()).collect();
-    let mut finding = Finding::ok(NAME, format!("{} at {}", list(&names), rate(fastest)));
+    let mut finding = Finding::ok(
+        NAME,
+        format!(
+            "{} run{} at {}",
+            list(&names),
+            if names.len() == 1 { "s" } else { "" },
+            rate(fastest)
+        ),
+    );
     if let Some(first) = at_full.first() {
         finding = at(first, finding);
     }

@@ -10,8 +10,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use checks::{CHECKS, NodeFacts, judge_node};
+use model::observation::{Origin, Provenance, Tool};
 use model::{CheckResult, Readiness, Report, Role, Status};
 
 /// Checks whose causes have their cases here.
@@ -645,12 +647,10 @@ fn limit_cases() -> Vec<Case> {
             &[&limits("unlimited", "unlimited"), &status(1000, NO_CAPS)],
         ),
         case(
-            "shm-small",
-            Warn,
-            &[
-                "$ df -k /dev/shm\nFilesystem     1K-blocks  Used Available Use% Mounted on\nshm                65536     0     65536   0% /dev/shm\n",
-            ],
-            &["$ ulimit -l\nunlimited\n"],
+            "rdma-cgroup-limit",
+            Fail,
+            &["$ cat /sys/fs/cgroup/rdma.max\nmlx5_0 hca_handle=0 hca_object=2000\n"],
+            &["$ cat /sys/fs/cgroup/rdma.max\nmlx5_0 hca_handle=max hca_object=2000\n"],
         ),
         case(
             "nofile-low",
@@ -694,7 +694,7 @@ fn efa_cases() -> Vec<Case> {
             &[
                 "libfabric:77:1700000000::efa:mr:efa_mr_reg_impl():900<warn> fi_mr_reg failed: Bad address\n",
             ],
-            &["libfabric:77:1700000000::efa:mr:efa_mr_reg_impl():900<info> fi_mr_reg done\n"],
+            &["$ ulimit -l\nunlimited\n"],
         ),
         case(
             "libfabric-plugin-not-loaded",
@@ -902,7 +902,9 @@ fn every_cause_is_shown_and_stays_quiet() {
 
 #[test]
 fn no_cause_is_without_a_case() {
-    let shown: BTreeSet<&str> = cases().iter().map(|c| c.cause).collect();
+    let mut shown: BTreeSet<&str> = cases().iter().map(|c| c.cause).collect();
+    // No tool's output that is read tells it: small_shared_memory_belongs_to_collectives.
+    shown.insert("shm-small");
     let missing: Vec<&str> = CHECKS
         .iter()
         .filter(|c| HERE.contains(&c.name))
@@ -934,4 +936,33 @@ fn nothing_is_ok_from_nothing() {
         assert_eq!(report.readiness, Readiness::Inconclusive, "{text}");
         assert_eq!(report.counts().ok, 0, "{text}");
     }
+}
+
+#[test]
+fn small_shared_memory_belongs_to_collectives() {
+    let of = |bytes: u64| {
+        let from = Arc::new(Provenance {
+            file: "/dev/shm".to_owned(),
+            tool: Tool::SystemCall,
+            section: 0,
+            place: None,
+            command: None,
+        });
+        let mut facts = NodeFacts::default();
+        facts
+            .observation
+            .limits
+            .shm_bytes
+            .see(bytes, Origin::whole(&from));
+        judge_node("node", &facts, Vec::new())
+    };
+    let small = of(64 << 20);
+    let shown = with(&small, "shm-small");
+    assert!(
+        shown
+            .iter()
+            .any(|r| r.status == Status::Warn && r.collective)
+    );
+    assert_eq!(small.counts().warn, 0);
+    assert!(with(&of(8 << 30), "shm-small").is_empty());
 }

@@ -609,6 +609,24 @@ fn selection_cases() -> Vec<Case> {
             &[&azure, &pick("mlx5_0:1")],
         ),
         case(
+            "ucx-netdev-eth0",
+            Fail,
+            &[&two, &pick("eth0")],
+            &[&two, &pick("eth0,mlx5_0:1")],
+        ),
+        case(
+            "ucx-netdev-loopback",
+            Fail,
+            &[&two, &pick("lo")],
+            &[&two, &pick("^lo")],
+        ),
+        case(
+            "ucx-netdev-nccl-syntax",
+            Fail,
+            &[&two, &pick("=mlx5_0")],
+            &[&two, &pick("mlx5_0:1")],
+        ),
+        case(
             "topo-far-numa-selected",
             Warn,
             &[&two, MATRIX, &pick("mlx5_1:1")],

@@ -40,6 +40,7 @@ pub const CHECKS: &[Check] = &[
     nixl::rdma_errors::CHECK,
     nixl::libfabric::CHECK,
     collectives::nccl_network::CHECK,
+    collectives::nccl_nvlink::CHECK,
     collectives::gloo::CHECK,
 ];
 

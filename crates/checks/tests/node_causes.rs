@@ -32,6 +32,7 @@ const HERE: &[&str] = &[
     "nixl/rdma-errors",
     "nixl/libfabric",
     "collectives/nccl-network",
+    "collectives/nccl-nvlink",
     "collectives/gloo",
 ];
 
@@ -844,6 +845,26 @@ fn log_cases() -> Vec<Case> {
             ],
         ),
         case(
+            "nvls-multicast-error",
+            Warn,
+            &[
+                "node-a:77:99 [0] transport/nvls.cc:200 NCCL WARN Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401\n",
+            ],
+            &[
+                "node-a:77:99 [0] NCCL INFO NCCL_NVLS_ENABLE set by environment to 0.\nnode-a:77:99 [0] transport/nvls.cc:200 NCCL WARN Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401\n",
+            ],
+        ),
+        case(
+            "nvl-healthmask",
+            Warn,
+            &[
+                "node-a:77:99 [0] NCCL INFO MNNVL busId 0x19000 fabric UUID 0.0 cliqueId 0x1 state 3 healthMask 0xaa\n",
+            ],
+            &[
+                "node-a:77:99 [0] NCCL INFO MNNVL busId 0x19000 fabric UUID 0.0 cliqueId 0x1 state 3 healthMask 0x0\n",
+            ],
+        ),
+        case(
             "gloo-loopback-hostnetwork",
             Fail,
             &[
@@ -983,4 +1004,44 @@ fn small_shared_memory_belongs_to_collectives() {
     );
     assert_eq!(small.counts().warn, 0);
     assert!(with(&of(8 << 30), "shm-small").is_empty());
+}
+
+/// A machine as it should be: eight rails, a front end that is slower and half unused, and settings that fit.
+#[test]
+fn a_healthy_machine_has_no_gap() {
+    let names = [
+        "mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_7",
+    ];
+    let mut ports: Vec<Ib> = names.iter().map(|name| Ib { name, ..NDR }).collect();
+    ports.push(Ib {
+        name: "mlx5_8",
+        kind: "MT4125",
+        rate: 100,
+        ..roce()
+    });
+    ports.push(Ib {
+        name: "mlx5_9",
+        kind: "MT4125",
+        rate: 40,
+        state: "Down",
+        phys: "Disabled",
+        ..roce()
+    });
+    let texts = [
+        ibstat(&ports),
+        "$ ls /dev/infiniband\nrdma_cm uverbs0 uverbs1 uverbs2 uverbs3 uverbs4 uverbs5 uverbs6 uverbs7\n".to_owned(),
+        "$ rdma system\nnetns shared\n".to_owned(),
+        limits("unlimited", "unlimited"),
+        setting("UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1"),
+    ];
+    for shown in [&texts[..4], &texts[..]] {
+        let report = judge(shown, Some(Role::Prefill));
+        let told: Vec<&CheckResult> = report
+            .results
+            .iter()
+            .filter(|r| matches!(r.status, Status::Warn | Status::Fail))
+            .collect();
+        assert!(told.is_empty(), "{told:?}");
+        assert_eq!(report.readiness, Readiness::Unproven);
+    }
 }

@@ -12,7 +12,9 @@ use settings::ucx_net_devices::{ItemKind, classify};
 use super::ports::{Fabric, PortRef, is_azure_front_end, list, near_a_gpu, ports, rate, rate_of};
 use super::selection::{Selection, Selector};
 use crate::check::{Cause, Check, Run};
-use crate::env::ucx_net_devices::{AZURE_FRONT_END, LOOPBACK, NETDEV_ONLY, SPACE, SYNTAX};
+use crate::env::ucx_net_devices::{
+    AZURE_FRONT_END, LOOPBACK, MANY_GPUS, NETDEV_ONLY, SINGLE_NIC, SPACE, SYNTAX,
+};
 use crate::finding::{Finding, Findings};
 use crate::node_view::NodeView;
 
@@ -235,6 +237,29 @@ fn fitting(
                     .seen(&port.port.state, "port"),
             );
         }
+    }
+    let gpus = view.seen.gpu.gpus.len();
+    let alike = others.iter().any(|p| {
+        ports
+            .iter()
+            .any(|mine| chosen(selector, mine) && mine.class() == p.class())
+    });
+    if let [one] = selector.named.as_slice()
+        && alike
+        && u64::try_from(gpus).unwrap_or(u64::MAX) >= MANY_GPUS
+    {
+        findings.push(
+            Finding::warn(
+                NAME,
+                &SINGLE_NIC,
+                format!(
+                    "{} selects {} alone for {gpus} GPUs, and other ports of its kind are active",
+                    selector.name, one.device
+                ),
+            )
+            .device(one.device.clone())
+            .seen(selector.fact, "setting"),
+        );
     }
     for named in &selector.named {
         if near_a_gpu(view, &named.device) == Some(false) && done.insert(&named.device) {

@@ -482,6 +482,20 @@ fn port_cases() -> Vec<Case> {
             ],
         ),
         case(
+            "ib-pkey-limited",
+            Warn,
+            &[
+                &ibstat(&[NDR]),
+                &counter("pkeys/0", &[0x7fff]),
+                &counter("pkeys/1", &[0]),
+            ],
+            &[
+                &ibstat(&[NDR]),
+                &counter("pkeys/0", &[0x7fff]),
+                &counter("pkeys/1", &[0xffff]),
+            ],
+        ),
+        case(
             "ib-error-counters",
             Warn,
             &[

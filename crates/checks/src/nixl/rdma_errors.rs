@@ -180,7 +180,8 @@ fn retries(view: &NodeView<'_>, findings: &mut Findings) {
                 detail.push_str("; it sent to a link-local GID");
             }
             if let Some(index) = pair.field("sgid_index") {
-                detail.push_str(&format!(" from GID index {index}"));
+                detail.push_str(" from GID index ");
+                detail.push_str(index);
             }
             if pair.field("traffic_class") == Some("0") {
                 detail.push_str(", traffic class 0 (the default)");

@@ -545,13 +545,13 @@ fn gid_cases() -> Vec<Case> {
             &[&good, &active],
         ),
         case(
-            "ucx-gid-index-pinned",
+            "gid-index-unusable",
             Fail,
             &[&good, &setting("UCX_IB_GID_INDEX=5")],
             &[&good, &setting("UCX_IB_GID_INDEX=3")],
         ),
         case(
-            "ucx-gid-index-pinned",
+            "gid-index-unusable",
             Fail,
             &[&good, &setting("UCX_IB_GID_INDEX=1")],
             &[&good, &setting("UCX_IB_GID_INDEX=auto")],

@@ -4,6 +4,7 @@
 //! stays quiet; what follows for the whole is worked out in one place ([`judge`]).
 
 mod check;
+mod collectives;
 mod env;
 mod expected;
 mod fabric;
@@ -16,6 +17,7 @@ mod judge_node;
 mod kv_path;
 mod may_stop;
 mod model_name;
+mod nixl;
 mod node;
 mod node_view;
 mod policy;

@@ -22,7 +22,7 @@ const VARIABLE: &str = "UCX_NET_DEVICES";
 const IB_DEVICE: &str = "--disaggregation-ib-device";
 
 /// From how many accelerators per pod on one NIC is too few.
-const MANY_GPUS: u64 = 4;
+pub(crate) const MANY_GPUS: u64 = 4;
 
 /// The check.
 pub(crate) const CHECK: Check = Check {
@@ -44,7 +44,7 @@ pub(crate) const CHECK: Check = Check {
     run: Run::Recipe(run),
 };
 
-const SINGLE_NIC: Cause = Cause {
+pub(crate) const SINGLE_NIC: Cause = Cause {
     id: "single-nic-pin-multi-gpu",
     what: "exactly one NIC is named for a worker with four or more GPUs",
     why: "all ranks share one link, and losing that port loses the transfer",
@@ -53,7 +53,7 @@ const SINGLE_NIC: Cause = Cause {
     source: "UCX selects the nearest device per GPU when unpinned",
 };
 
-const SYNTAX: Cause = Cause {
+pub(crate) const SYNTAX: Cause = Cause {
     id: "ucx-netdev-nccl-syntax",
     what: "UCX_NET_DEVICES has items in NCCL's syntax (=, ^ inside, ;), a glob, or `all` beside others",
     why: "UCX takes each item as an exact name; what matches nothing is dropped with a warning, and without a match there is no network at all",
@@ -62,7 +62,7 @@ const SYNTAX: Cause = Cause {
     source: "UCX parser.c:829-935",
 };
 
-const SPACE: Cause = Cause {
+pub(crate) const SPACE: Cause = Cause {
     id: "ucx-netdev-space",
     what: "an item of UCX_NET_DEVICES has a space or a quote",
     why: "UCX does not trim: the item matches no device and is silently left out",
@@ -80,7 +80,7 @@ const GKE_NETDEV: Cause = Cause {
     source: "GKE cluster toolkit; UCX ucp_context.c:659",
 };
 
-const AZURE_FRONT_END: Cause = Cause {
+pub(crate) const AZURE_FRONT_END: Cause = Cause {
     id: "ucx-netdev-azure-an-device",
     what: "UCX_NET_DEVICES names mlx5_an0, Azure's accelerated networking",
     why: "that is a virtual function of the front-end network, not the InfiniBand fabric",
@@ -89,7 +89,7 @@ const AZURE_FRONT_END: Cause = Cause {
     source: "Azure ND documentation",
 };
 
-const NETDEV_ONLY: Cause = Cause {
+pub(crate) const NETDEV_ONLY: Cause = Cause {
     id: "ucx-netdev-eth0",
     what: "UCX_NET_DEVICES names network interfaces only",
     why: "RDMA devices have names of their own; naming only interfaces removes all RDMA and leaves TCP",
@@ -107,7 +107,7 @@ const EMPTY: Cause = Cause {
     source: "UCX ucp_context.c, seen in runs",
 };
 
-const LOOPBACK: Cause = Cause {
+pub(crate) const LOOPBACK: Cause = Cause {
     id: "ucx-netdev-loopback",
     what: "UCX_NET_DEVICES is the loopback interface",
     why: "nothing outside the pod can be reached",

@@ -72,6 +72,7 @@ fn judge(texts: &[String], role: Option<Role>) -> Report {
         observation: probe::recognise_all(named.iter().map(|(n, t)| (n.as_str(), *t))),
         role,
         saved: true,
+        ..NodeFacts::default()
     };
     judge_node("node", &facts, Vec::new())
 }

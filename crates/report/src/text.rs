@@ -559,16 +559,22 @@ fn line_labelled(screen: &mut Screen<'_>, result: &CheckResult, label: &str, wid
     }
 }
 
-/// What is to be said about inputs rather than deployments.
+/// What is to be said about no deployment: what was observed in a place, then inputs.
 fn inputs(screen: &mut Screen<'_>, rest: &[Entry<'_>]) {
-    if rest.is_empty() {
-        return;
-    }
     let all: Vec<&CheckResult> = rest.iter().map(|r| &**r).collect();
     findings(screen, &all, None);
+    let (observed, inputs): (Vec<&CheckResult>, Vec<_>) = all
+        .into_iter()
+        .partition(|r| r.name.contains('/') && !r.name.starts_with("policy/"));
+    lines_of(screen, "observed", &observed);
+    lines_of(screen, "inputs", &inputs);
+}
+
+/// What holds and what was skipped, below a heading.
+fn lines_of(screen: &mut Screen<'_>, heading: &str, all: &[&CheckResult]) {
     // A directory of templates says the same for every file: one line for all of them.
     let mut lines: Vec<(&CheckResult, Vec<&str>)> = Vec::new();
-    for result in compact_lines(&all) {
+    for result in compact_lines(all) {
         let alike = |other: &CheckResult| {
             !screen.verbose()
                 && result.subject.file.is_some()
@@ -589,7 +595,7 @@ fn inputs(screen: &mut Screen<'_>, rest: &[Entry<'_>]) {
         return;
     }
     screen.gap();
-    screen.paint(BOLD, "inputs");
+    screen.paint(BOLD, heading);
     screen.end();
     for (result, files) in lines {
         let mut label = match files.as_slice() {

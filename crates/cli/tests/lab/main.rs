@@ -1,0 +1,100 @@
+//! What `node` says of real kernel RDMA devices in every state that the virtual machine puts them into.
+//!
+//! `.ci/vm` boots it, saves what the collecting script printed there, and runs this over it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a broken test should stop, and a skipped one says so"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use checks::{NodeFacts, judge_node};
+use model::exit::{FailOn, exit_of};
+use model::{Report, Role, Status};
+use probe::stream::Stream;
+
+/// Where `.ci/vm` saved everything.
+fn lab() -> Option<PathBuf> {
+    let place = std::env::var_os("CHECK_INTERCONNECT_LAB").map(PathBuf::from);
+    if place.is_none() {
+        println!("skipped: CHECK_INTERCONNECT_LAB names no directory; .ci/vm makes one");
+    }
+    place
+}
+
+fn judged(lab: &Path, state: &str, role: Option<Role>) -> Report {
+    let path = lab.join(state).join("stream.busybox");
+    let stream = Stream::parse(&fs::read(&path).unwrap());
+    let facts = NodeFacts {
+        gap: stream.gap().map(|gap| gap.to_string()),
+        observation: probe::observe::observation(&stream),
+        role,
+        ..NodeFacts::default()
+    };
+    judge_node("node", &facts, Vec::new())
+}
+
+fn causes(report: &Report) -> BTreeSet<&'static str> {
+    report
+        .results
+        .iter()
+        .filter(|r| matches!(r.status, Status::Fail | Status::Warn))
+        .filter_map(|r| r.cause)
+        .collect()
+}
+
+/// Exit code and causes where nothing says what runs there, and where a decode worker does.
+struct Expected {
+    state: &'static str,
+    anybody: (u8, &'static [&'static str]),
+    decode: (u8, &'static [&'static str]),
+}
+
+const EXPECTED: &[Expected] = &[];
+
+#[test]
+fn every_state_is_judged_right() {
+    let Some(lab) = lab() else { return };
+    let mut wrong = Vec::new();
+    let mut states: BTreeSet<String> = fs::read_dir(&lab)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    for expected in EXPECTED {
+        assert!(states.remove(expected.state), "no state {}", expected.state);
+        for (role, (code, named)) in [
+            (None, expected.anybody),
+            (Some(Role::Decode), expected.decode),
+        ] {
+            let report = judged(&lab, expected.state, role);
+            let got = (exit_of(&report, FailOn::Fail).code(), causes(&report));
+            if got != (code, named.iter().copied().collect()) {
+                wrong.push(format!(
+                    "{} {role:?}: {got:?}, expected {code} {named:?}",
+                    expected.state
+                ));
+            }
+        }
+    }
+    for state in &states {
+        for role in [None, Some(Role::Decode)] {
+            let report = judged(&lab, state, role);
+            println!(
+                "{state} {role:?}: {} {:?} {}",
+                exit_of(&report, FailOn::Fail).code(),
+                causes(&report),
+                report.verdict
+            );
+        }
+    }
+    assert!(
+        states.is_empty(),
+        "states without an expectation: {states:?}"
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -216,7 +216,9 @@ fn judge(
     findings: &mut Findings,
 ) -> bool {
     let others = known.iter().filter(|p| p.label() != port.label());
-    let any_active = known.iter().any(|p| p.is_active() && p.is_hardware());
+    // Where all devices are software, theirs are the ports that count.
+    let counts = |p: &PortRef<'_>| p.is_hardware() || !known.iter().any(|k| k.is_hardware());
+    let any_active = known.iter().any(|p| p.is_active() && counts(p));
     let compute_active = known.iter().any(|p| p.compute && p.is_active());
     // Peers are the ports of the same kind of card.
     let peers: Vec<_> = others.filter(|p| p.class() == port.class()).collect();
@@ -239,7 +241,7 @@ fn judge(
         };
         format!("{} is {}{why}", port.label(), trouble.words)
     };
-    let finding = if !port.is_hardware() {
+    let finding = if !counts(port) {
         return false;
     } else if needed && trouble.grave {
         Finding::fail(NAME, trouble.cause, detail())

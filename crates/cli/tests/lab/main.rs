@@ -55,7 +55,65 @@ struct Expected {
     decode: (u8, &'static [&'static str]),
 }
 
-const EXPECTED: &[Expected] = &[];
+const SOFTWARE: (u8, &[&str]) = (0, &["soft-roce"]);
+const NOTHING: (u8, &[&str]) = (3, &[]);
+const NO_DEVICE: (u8, &[&str]) = (1, &["rdma-no-device"]);
+
+const fn both(state: &'static str, expected: (u8, &'static [&'static str])) -> Expected {
+    Expected {
+        state,
+        anybody: expected,
+        decode: expected,
+    }
+}
+
+const fn none(state: &'static str) -> Expected {
+    Expected {
+        state,
+        anybody: NOTHING,
+        decode: NO_DEVICE,
+    }
+}
+
+const EXPECTED: &[Expected] = &[
+    none("bare-first"),
+    none("bare-again"),
+    none("core"),
+    both("one", SOFTWARE),
+    both("up", SOFTWARE),
+    both("two", SOFTWARE),
+    both("pair", SOFTWARE),
+    both("pair-peer", SOFTWARE),
+    both("pair-exclusive", SOFTWARE),
+    both("pair-exclusive-peer", SOFTWARE),
+    both("engine", SOFTWARE),
+    both("down", (1, &["ib-port-disabled", "soft-roce"])),
+    both(
+        "uverbs-hidden",
+        (1, &["dev-infiniband-missing", "soft-roce"]),
+    ),
+    both(
+        "not-openable",
+        (
+            1,
+            &["ipc-lock-nonroot-inert", "soft-roce", "uverbs-permission"],
+        ),
+    ),
+    // The guest's limit is 8 MiB.
+    both("user", (1, &["ipc-lock-nonroot-inert", "soft-roce"])),
+    both(
+        "memlock-user",
+        (1, &["ipc-lock-nonroot-inert", "soft-roce"]),
+    ),
+    // Root has IPC_LOCK, and so no limit.
+    both("memlock-root", SOFTWARE),
+    both(
+        "memlock-root-without-ipc-lock",
+        (1, &["memlock-low", "soft-roce"]),
+    ),
+    // A tree of files, behind which no device can be opened.
+    both("infiniband", (1, &["dev-infiniband-missing"])),
+];
 
 #[test]
 fn every_state_is_judged_right() {

@@ -2,10 +2,11 @@
 # Runs in the guest of run-in-rdma-vm.sh: puts its RDMA devices into each state in turn, and saves what the collecting
 # script prints there beside what the system's own tools print. One boot for all states.
 #
-#   states.sh SCRIPT OUTPUT
+#   states.sh SCRIPT OUTPUT PROGRAM
 set -u
 script=$1
 output=$2
+program=$3
 export LC_ALL=C
 
 # probe NAME [tools=no]: with the modules before and after, and where it runs tools in both shells of the guest.
@@ -54,6 +55,9 @@ state bare
 mv "$output/bare" "$output/bare-first"
 state core
 state one
+# The program itself, beside its script.
+"$program" node -o json >"$output/one/node.json" 2>"$output/one/node.stderr"
+echo $? >"$output/one/node.code"
 state down tools=no
 state up tools=no
 state two tools=no

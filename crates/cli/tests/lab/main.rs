@@ -115,6 +115,27 @@ const EXPECTED: &[Expected] = &[
     both("infiniband", (1, &["dev-infiniband-missing"])),
 ];
 
+/// The program on the machine itself says what its script's output gives here.
+#[test]
+fn the_program_says_the_same() {
+    let Some(lab) = lab() else { return };
+    let one = lab.join("one");
+    let text = fs::read_to_string(one.join("node.json")).unwrap();
+    let there: model::report_v1::ReportV1 = serde_json::from_str(&text).unwrap();
+    let here = judged(&lab, "one", None);
+    assert_eq!(there.verdict, here.verdict);
+    // Tools that ran in between have loaded modules, so that more is known by then.
+    let told: BTreeSet<&str> = there
+        .checks
+        .iter()
+        .filter(|c| matches!(c.status, Status::Fail | Status::Warn))
+        .filter_map(|c| c.cause.as_deref())
+        .collect();
+    assert_eq!(told, causes(&here), "{text}");
+    assert_eq!(fs::read_to_string(one.join("node.code")).unwrap(), "0\n");
+    assert_eq!(fs::read_to_string(one.join("node.stderr")).unwrap(), "");
+}
+
 #[test]
 fn every_state_is_judged_right() {
     let Some(lab) = lab() else { return };

@@ -57,7 +57,7 @@ fn here(args: &NodeArgs) -> Result<ExitCode, String> {
     }
     crate::interrupt::watch();
     let options = probe::local::Options::default();
-    let collected = probe::local::run_watched(&options, |group| {
+    let collected = probe::local::run_anywhere(&options, |group| {
         // It ends its tools, which have process groups of their own.
         crate::interrupt::Running::new(group, rustix::process::Signal::TERM)
     });
@@ -72,7 +72,7 @@ fn here(args: &NodeArgs) -> Result<ExitCode, String> {
         }
         Err(error) => {
             facts.gap = Some(format!(
-                "a POSIX shell (sh) collects the facts, and it cannot be started: {}",
+                "a POSIX shell (sh, bash, dash or busybox) collects the facts, and none can be started: {}",
                 sources::reason(&error)
             ));
         }

@@ -86,6 +86,34 @@ pub fn run_watched<G>(options: &Options, started: impl FnOnce(u32) -> G) -> io::
     Ok(Stream::parse(&collect_watched(options, started)?))
 }
 
+/// Shells that can run the script, the usual one first: small images have but one of them.
+pub const SHELLS: [&[&str]; 5] = [
+    &["sh"],
+    &["/bin/sh"],
+    &["bash"],
+    &["dash"],
+    &["busybox", "sh"],
+];
+
+/// The same in the first shell that is there.
+///
+/// # Errors
+/// None of them can be started.
+pub fn run_anywhere<G>(options: &Options, started: impl Fn(u32) -> G) -> io::Result<Stream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "no shell");
+    for shell in SHELLS {
+        let options = Options {
+            shell: shell.iter().map(|word| (*word).to_owned()).collect(),
+            ..options.clone()
+        };
+        match run_watched(&options, &started) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => last = error,
+            done => return done,
+        }
+    }
+    Err(last)
+}
+
 /// What the script prints here, as it is.
 ///
 /// # Errors

@@ -14,6 +14,7 @@ mod inputs;
 mod judge;
 mod judge_node;
 mod kv_path;
+mod nixl;
 mod node;
 mod node_view;
 mod policy;

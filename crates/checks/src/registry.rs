@@ -1,7 +1,7 @@
 //! All checks, in the order in which they are told. Everything that lists checks goes through this table.
 
 use crate::check::{Cause, Check};
-use crate::{env, node};
+use crate::{env, nixl, node};
 
 /// Every check.
 pub const CHECKS: &[Check] = &[
@@ -26,6 +26,27 @@ pub const CHECKS: &[Check] = &[
     // Last: it tells what no other check has told.
     env::settings_in_force::CHECK,
     node::rdma_devices::CHECK,
+    // GPUs and UCX.
+    node::hardware::CHECK,
+    node::gpu::CHECK,
+    node::nvlink::CHECK,
+    node::nvlink_fabric::CHECK,
+    node::gpu_nic_affinity::CHECK,
+    node::gpu_peer_access::CHECK,
+    node::pcie_link::CHECK,
+    node::gpudirect::CHECK,
+    node::gdrcopy::CHECK,
+    node::ucx_build::CHECK,
+    node::ucx_transports::CHECK,
+    nixl::ucx_settings::CHECK,
+    nixl::ucx_messages::CHECK,
+    nixl::ucx_connections::CHECK,
+    nixl::gpudirect::CHECK,
+    nixl::libfabric::CHECK,
+    nixl::payload_transport::CHECK,
+    nixl::engine_messages::CHECK,
+    // After the others of its kind: it tells errors that none of them explains.
+    nixl::messages::CHECK,
 ];
 
 /// A check by its name.

@@ -79,7 +79,7 @@ const LIBFABRIC_WITHOUT_EFA: Cause = Cause {
     source: "ai-dynamo/nixl src/utils/libfabric/libfabric_common.cpp:36-125",
 };
 
-const LIBFABRIC_ON_IB: Cause = Cause {
+pub(crate) const LIBFABRIC_ON_IB: Cause = Cause {
     id: "libfabric-on-ib-is-tcp",
     what: "the NIXL backend is LIBFABRIC and the worker asks for InfiniBand or RoCE devices, not for EFA",
     why: "NIXL's LIBFABRIC backend picks cxi, efa, tcp or sockets, never verbs: the NICs that are asked for carry nothing and KV goes over TCP",

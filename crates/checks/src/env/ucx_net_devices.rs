@@ -50,7 +50,7 @@ const SINGLE_NIC: Cause = Cause {
     source: "UCX selects the nearest device per GPU when unpinned",
 };
 
-const SYNTAX: Cause = Cause {
+pub(crate) const SYNTAX: Cause = Cause {
     id: "ucx-netdev-nccl-syntax",
     what: "UCX_NET_DEVICES has items in NCCL's syntax (=, ^ inside, ;), a glob, or `all` beside others",
     why: "UCX takes each item as an exact name; what matches nothing is dropped with a warning, and without a match there is no network at all",
@@ -59,7 +59,7 @@ const SYNTAX: Cause = Cause {
     source: "UCX parser.c:829-935",
 };
 
-const SPACE: Cause = Cause {
+pub(crate) const SPACE: Cause = Cause {
     id: "ucx-netdev-space",
     what: "an item of UCX_NET_DEVICES has a space or a quote",
     why: "UCX does not trim: the item matches no device and is silently left out",
@@ -104,7 +104,7 @@ const EMPTY: Cause = Cause {
     source: "UCX ucp_context.c, seen in runs",
 };
 
-const LOOPBACK: Cause = Cause {
+pub(crate) const LOOPBACK: Cause = Cause {
     id: "ucx-netdev-loopback",
     what: "UCX_NET_DEVICES is the loopback interface",
     why: "nothing outside the pod can be reached",

@@ -23,7 +23,7 @@ pub(crate) const CHECK: Check = Check {
     run: Run::Place(run),
 };
 
-const NONE: Cause = Cause {
+pub(crate) const NONE: Cause = Cause {
     id: "rdma-no-device",
     what: "no RDMA device is visible where a KV worker runs",
     why: "UCX then has TCP only, and says so nowhere",

@@ -1,0 +1,10 @@
+//! Checks of what NIXL, UCX, libfabric and the engine say in their logs.
+
+pub(crate) mod engine_messages;
+pub(crate) mod gpudirect;
+pub(crate) mod libfabric;
+pub(crate) mod messages;
+pub(crate) mod payload_transport;
+pub(crate) mod ucx_connections;
+pub(crate) mod ucx_messages;
+pub(crate) mod ucx_settings;

@@ -14,6 +14,7 @@ use model::observation::log::{Lane, LaneLine, ProtocolRow, ProtocolTable, Scope}
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
+use crate::node::rdma_devices::SOFTWARE;
 use crate::node::ucx_transports::{Family, family};
 use crate::node_view::NodeView;
 
@@ -38,7 +39,7 @@ const TABLE: Cause = Cause {
     source: "UCX_PROTO_INFO=y; proto_select tables of UCX 1.18 to 1.23",
 };
 
-const EMULATION: Cause = Cause {
+pub(crate) const EMULATION: Cause = Cause {
     id: "nixl-software-emulation",
     what: "the protocol table of the peer says software emulation for put or get",
     why: "there is no one-sided path for this memory: both CPUs copy every block",
@@ -164,6 +165,11 @@ fn operation(table: &ProtocolTable) -> String {
     out
 }
 
+/// Software RDMA by the names that the kernel's own tools give.
+fn is_software(lane: &Lane) -> bool {
+    lane.device.starts_with("rxe") || lane.device.starts_with("siw")
+}
+
 fn of_table(table: &ProtocolTable) -> Option<Finding> {
     let row = large(table)?;
     let all = families(row.lanes.iter());
@@ -238,7 +244,15 @@ fn lanes(lines: &[LaneLine], findings: &mut Findings) {
         let finding = if !direct.is_empty() {
             let words = named(direct.iter().copied());
             let all = families(direct.iter().copied());
-            if all.iter().all(|f| *f == Family::Tcp) {
+            if direct.iter().copied().any(is_software) {
+                Finding::warn(
+                    NAME,
+                    &SOFTWARE,
+                    format!(
+                        "lanes {peer}: one-sided transfers over {words}: software RDMA, no faster than TCP"
+                    ),
+                )
+            } else if all.iter().all(|f| *f == Family::Tcp) {
                 Finding::warn(
                     NAME,
                     &LANES,

@@ -11,6 +11,7 @@ use crate::env::mnnvl::NO_FABRIC_ALLOCATOR;
 use crate::env::ucx_net_devices::LOOPBACK;
 use crate::env::ucx_tls::NO_ACTIVE_MESSAGES;
 use crate::finding::{Finding, Findings};
+use crate::nixl::payload_transport::EMULATION;
 use crate::node_view::NodeView;
 
 const NAME: &str = "nixl/ucx-connections";
@@ -26,7 +27,6 @@ pub(crate) const CHECK: Check = Check {
         UNREACHABLE,
         WRONG_INTERFACE,
         BLOCKED,
-        NO_EMULATION,
         NO_HANDLER,
         GET_OFF,
         API,
@@ -79,15 +79,6 @@ const BLOCKED: Cause = Cause {
     fix: "allow all ports between prefill and decode, or set UCX_TCP_PORT_RANGE and allow these",
     quiet_if: "the peer is not up yet",
     source: "UCX tcp_sockcm.c, checked with a dropped SYN",
-};
-
-const NO_EMULATION: Cause = Cause {
-    id: "ucx-no-zero-copy",
-    what: "there is no one-sided way for this memory, and emulation is switched off",
-    why: "the transfer fails at once, where it would have been slow: RDMA or GPUDirect does not work here",
-    fix: "make RDMA and GPUDirect work (node/gpudirect); UCX_PROTO_EMULATION_ENABLE=y only hides it",
-    quiet_if: "never",
-    source: "UCX proto_reconfig.c:67",
 };
 
 const NO_HANDLER: Cause = Cause {
@@ -190,9 +181,9 @@ fn of(event: &Event, view: &NodeView<'_>) -> Option<(String, Finding)> {
             }
         }
         "ucx-zero-copy-missing" => fail(
-            &NO_EMULATION,
+            &EMULATION,
             format!(
-                "no zero-copy {} into {} from {}",
+                "no zero-copy {} into {} from {}, and software emulation is switched off",
                 field("op"),
                 field("to"),
                 field("from")

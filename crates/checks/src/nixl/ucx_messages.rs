@@ -390,13 +390,14 @@ fn module(event: &Event, view: &NodeView<'_>, said: &mut Said) {
     let file = library.rsplit('/').next().unwrap_or(library);
     let error = event.field("error").unwrap_or_default();
     let detail = format!("the UCX module {file} cannot be loaded: {error}");
-    if file.starts_with("libuct_ib") {
+    // The GPU-driven modules (gda, gdp) and rdmacm carry no KV.
+    let ib = ["libuct_ib.", "libuct_ib_mlx5.", "libuct_ib_efa."]
+        .iter()
+        .any(|f| file.starts_with(f));
+    let gpu = view.is_kv_worker() || !view.seen.gpu.gpus.is_empty();
+    if ib {
         said.fail(event, &MODULE, detail);
-    } else if file.starts_with("libuct_cuda") {
-        if view.is_kv_worker() || !view.seen.gpu.gpus.is_empty() {
-            said.fail(event, &MODULE, detail);
-        } else {
-            said.warn(event, &MODULE, detail);
-        }
+    } else if file.starts_with("libuct_cuda.") && gpu {
+        said.fail(event, &MODULE, detail);
     }
 }

@@ -235,7 +235,10 @@ fn sentence(matrix: &Matrix, near: &[Near<'_>]) -> String {
         }
         let list: Vec<String> = groups
             .iter()
-            .map(|(nics, gpus)| format!("{} {}", listed(gpus), listed(nics)))
+            .map(|(nics, gpus)| {
+                let with = if gpus.len() == 1 && nics.len() == 1 { "" } else { "with " };
+                format!("{} {with}{}", listed(gpus), listed(nics))
+            })
             .collect();
         let single = groups
             .iter()

@@ -396,7 +396,11 @@ fn cells(matrix: &Matrix, view: &NodeView<'_>, findings: &mut Findings) {
     let missing: Vec<&str> = matrix.missing_rows().collect();
     let all_joined = rows.iter().all(|r| r.other.is_empty());
     let what = if all_joined {
-        format!("{} between all {} GPUs", counts(&rows), matrix.gpus.len())
+        if matrix.gpus.len() == 2 {
+            format!("{} between both GPUs", counts(&rows))
+        } else {
+            format!("{} between all {} GPUs", counts(&rows), matrix.gpus.len())
+        }
     } else if mesh {
         format!("{} between GPUs, not every pair directly", counts(&rows))
     } else {

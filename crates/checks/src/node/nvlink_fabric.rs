@@ -170,13 +170,15 @@ fn ills(fabric: &Fabric) -> (Vec<String>, Vec<String>) {
         "",
     ];
     if is(fabric.health_summary.value(), &["unhealthy"]) {
-        grave.push("health Unhealthy".to_owned());
+        // Its word stands in the sentence already.
+        grave.push(String::new());
     } else if let Some(summary) = fabric
         .health_summary
         .value()
         .filter(|s| !is(Some(s), &quiet))
     {
-        light.push(format!("health {summary}"));
+        let _said = summary;
+        light.push(String::new());
     }
     if let Some(bandwidth) = fabric.bandwidth.value().filter(|b| !is(Some(b), &quiet)) {
         light.push(format!("bandwidth {bandwidth}"));

@@ -32,7 +32,7 @@ pub(crate) const NONE: Cause = Cause {
     source: "infiniband-diags ibstat, rdma-core ibv_devinfo: an empty list ends with exit code 0 or 255 by tool",
 };
 
-const SOFTWARE: Cause = Cause {
+pub(crate) const SOFTWARE: Cause = Cause {
     id: "soft-roce",
     what: "the RDMA device is software (rxe or siw)",
     why: "verbs work, but every byte goes through the kernel's network stack: no faster than TCP",

@@ -27,7 +27,7 @@ pub fn judge_node(command: &'static str, facts: &NodeFacts, scope: Vec<String>) 
     results.sort_by_key(|r| CHECKS.iter().position(|c| *c.name == *r.name));
     let nothing_judged = !results
         .iter()
-        .any(|r| matches!(r.status, Status::Ok | Status::Warn | Status::Fail));
+        .any(|r| !r.collective && matches!(r.status, Status::Ok | Status::Warn | Status::Fail));
     let of_inputs = inputs(facts);
     let coverage = coverage(facts, &results);
     let broken_input = of_inputs.iter().any(|r| r.required);
@@ -204,6 +204,10 @@ fn verdict(readiness: Readiness, facts: &NodeFacts, results: &[CheckResult]) -> 
                 Some(result) => {
                     format!("{place} do not say enough for a verdict; {}", result.detail)
                         .replace("this machine do not say", "this machine does not show")
+                }
+                None if results.iter().any(|r| r.collective) => {
+                    format!("{place} show collective communication only, which carries no KV")
+                        .replace("this machine show", "this machine shows")
                 }
                 None => "nothing was given to judge".to_owned(),
             }

@@ -4,6 +4,7 @@
 //! stays quiet; what follows for the whole is worked out in one place ([`judge`]).
 
 mod check;
+mod collectives;
 mod env;
 mod expected;
 mod fabric;

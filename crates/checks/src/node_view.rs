@@ -50,7 +50,7 @@ impl<'f> NodeView<'f> {
     }
 
     /// A setting in force: of the engine process, else one that a log prints.
-    pub(crate) fn setting(&self, name: &str) -> Option<&model::observation::Fact<String>> {
+    pub(crate) fn setting(&self, name: &str) -> Option<&'f model::observation::Fact<String>> {
         self.seen
             .process
             .processes

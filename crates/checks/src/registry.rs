@@ -1,7 +1,7 @@
 //! All checks, in the order in which they are told. Everything that lists checks goes through this table.
 
 use crate::check::{Cause, Check};
-use crate::{env, nixl, node};
+use crate::{collectives, env, nixl, node};
 
 /// Every check.
 pub const CHECKS: &[Check] = &[
@@ -25,7 +25,18 @@ pub const CHECKS: &[Check] = &[
     env::missing_settings::CHECK,
     // Last: it tells what no other check has told.
     env::settings_in_force::CHECK,
+    // RDMA.
     node::rdma_devices::CHECK,
+    node::device_access::CHECK,
+    node::rdma_namespace::CHECK,
+    node::rdma_ports::CHECK,
+    node::rdma_rates::CHECK,
+    node::rdma_gids::CHECK,
+    node::selected_devices::CHECK,
+    node::port_counters::CHECK,
+    node::efa::CHECK,
+    node::locked_memory::CHECK,
+    node::process_limits::CHECK,
     // GPUs and UCX.
     node::hardware::CHECK,
     node::gpu::CHECK,
@@ -42,11 +53,14 @@ pub const CHECKS: &[Check] = &[
     nixl::ucx_messages::CHECK,
     nixl::ucx_connections::CHECK,
     nixl::gpudirect::CHECK,
-    nixl::libfabric::CHECK,
     nixl::payload_transport::CHECK,
     nixl::engine_messages::CHECK,
+    nixl::rdma_errors::CHECK,
+    nixl::libfabric::CHECK,
     // After the others of its kind: it tells errors that none of them explains.
     nixl::messages::CHECK,
+    collectives::nccl_network::CHECK,
+    collectives::gloo::CHECK,
 ];
 
 /// A check by its name.

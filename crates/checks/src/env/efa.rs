@@ -61,7 +61,7 @@ const PROVIDER: Cause = Cause {
     source: "libfabric src/fabric.c (provider filter); ai-dynamo/nixl libfabric_common.cpp:36-125",
 };
 
-const SAME_NODE: Cause = Cause {
+pub(crate) const SAME_NODE: Cause = Cause {
     id: "efa-same-node-loopback",
     what: "prefill and decode over EFA may share a node: no required pod anti-affinity by hostname",
     why: "EFA has no way back into the same host for this path; without a required pod anti-affinity prefill and decode may land on one node, where the transfer stalls",

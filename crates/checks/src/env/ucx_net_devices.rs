@@ -77,7 +77,7 @@ const GKE_NETDEV: Cause = Cause {
     source: "GKE cluster toolkit; UCX ucp_context.c:659",
 };
 
-const AZURE_FRONT_END: Cause = Cause {
+pub(crate) const AZURE_FRONT_END: Cause = Cause {
     id: "ucx-netdev-azure-an-device",
     what: "UCX_NET_DEVICES names mlx5_an0, Azure's accelerated networking",
     why: "that is a virtual function of the front-end network, not the InfiniBand fabric",

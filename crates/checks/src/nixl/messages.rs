@@ -8,6 +8,7 @@ use model::Reason;
 use model::observation::log::Event;
 
 use crate::check::{Cause, Check, Run};
+use crate::env::prefill_decode::VERSION_SKEW;
 use crate::env::setting_values::INVALID;
 use crate::env::ucx_tls::NO_GPU_MEMORY;
 use crate::finding::{Finding, Findings};
@@ -21,7 +22,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "NIXL has its backend, its plugin and its hardware",
     source: include_str!("messages.rs"),
-    causes: &[CUDA, HARDWARE, PLUGIN, LIBFABRIC_PLUGIN, ERRORS, SKEW],
+    causes: &[CUDA, HARDWARE, PLUGIN, ERRORS],
     notes: &[NO_EVIDENCE],
     run: Run::Place(run),
 };
@@ -53,15 +54,6 @@ const PLUGIN: Cause = Cause {
     source: "NIXL plugin manager",
 };
 
-const LIBFABRIC_PLUGIN: Cause = Cause {
-    id: "libfabric-plugin-not-loaded",
-    what: "NIXL's LIBFABRIC plugin cannot be loaded",
-    why: "it is told at INFO only; the backend is then not found, and an engine may go on with UCX",
-    fix: "put the libraries that the line names (libfabric, libcudart) into the image",
-    quiet_if: "nobody asks for LIBFABRIC",
-    source: "NIXL 1.5.1",
-};
-
 const ERRORS: Cause = Cause {
     id: "nixl-err-codes",
     what: "NIXL reports an error",
@@ -71,19 +63,10 @@ const ERRORS: Cause = Cause {
     source: "NIXL nixl_types.h",
 };
 
-const SKEW: Cause = Cause {
-    id: "nixl-metadata-version-skew",
-    what: "NIXL cannot read the metadata of its peer",
-    why: "the two sides have versions that do not fit (0.4 and 1.5 do not)",
-    fix: "one image on both roles",
-    quiet_if: "rails of LIBFABRIC, which have a cause of their own",
-    source: "NIXL serdes.cpp, checked with pairs of versions",
-};
-
 const NO_EVIDENCE: Cause = Cause {
     id: "nixl-backend-instantiated-proves-nothing",
     what: "NIXL says that a backend was instantiated",
-    why: "printed on machines without GPU and RDMA as well: no evidence of a transport",
+    why: "printed on machines without GPU and RDMA as well: no evidence of a transport; UCX_PROTO_INFO=y prints what carries the payload",
     fix: "UCX_PROTO_INFO=y prints what carries the payload",
     quiet_if: "always",
     source: "NIXL 1.5.1",
@@ -167,19 +150,14 @@ fn of(event: &Event, view: &NodeView<'_>) -> Option<Finding> {
                 format!("NIXL finds UCX {}, older than 1.19", field("version"))
             },
         ),
-        "nixl-backend-unsupported" => {
-            let backend = field("backend");
-            let cause = if backend == "LIBFABRIC" {
-                &LIBFABRIC_PLUGIN
-            } else {
-                &PLUGIN
-            };
-            Finding::fail(
-                NAME,
-                cause,
-                format!("NIXL has no plugin for the backend {backend}"),
-            )
-        }
+        "nixl-backend-unsupported" => Finding::fail(
+            NAME,
+            &PLUGIN,
+            format!(
+                "NIXL: unsupported backend {}, which means that its plugin is not there or cannot be loaded",
+                field("backend")
+            ),
+        ),
         "nixl-plugin-missing" => Finding::fail(
             NAME,
             &PLUGIN,
@@ -214,7 +192,7 @@ fn of(event: &Event, view: &NodeView<'_>) -> Option<Finding> {
         ),
         "nixl-rail-tag" if !field("key").contains("_ep_") => Finding::fail(
             NAME,
-            &SKEW,
+            &VERSION_SKEW,
             format!(
                 "NIXL cannot read its peer's metadata (tag {})",
                 field("key")
@@ -243,7 +221,8 @@ fn plugin(event: &Event, view: &NodeView<'_>) -> Option<Finding> {
         });
     match backend {
         "UCX" => Some(Finding::fail(NAME, &PLUGIN, what)),
-        "LIBFABRIC" if asked => Some(Finding::fail(NAME, &LIBFABRIC_PLUGIN, what)),
+        // nixl/libfabric tells it.
+        "LIBFABRIC" => None,
         _ if asked => Some(Finding::fail(NAME, &PLUGIN, what)),
         _ => None,
     }

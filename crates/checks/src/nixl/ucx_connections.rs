@@ -22,8 +22,6 @@ pub(crate) const CHECK: Check = Check {
     title: "UCX reaches its peer",
     source: include_str!("ucx_connections.rs"),
     causes: &[
-        RETRY,
-        COMPLETION,
         UNREACHABLE,
         WRONG_INTERFACE,
         BLOCKED,
@@ -34,24 +32,6 @@ pub(crate) const CHECK: Check = Check {
     ],
     notes: &[],
     run: Run::Place(run),
-};
-
-const RETRY: Cause = Cause {
-    id: "roce-retry-exceeded",
-    what: "a queue pair gave up: the peer does not answer over RDMA",
-    why: "RDMA was chosen and the transfer fails; on RoCE often a GID that does not reach the peer, or lost packets",
-    fix: "check that both ends use a routable RoCE v2 GID on the same network (show_gids), then MTU, PFC and ECN; on InfiniBand the path and the partition",
-    quiet_if: "the peer was stopped just then",
-    source: "UCX ib_mlx5_log.c",
-};
-
-const COMPLETION: Cause = Cause {
-    id: "ucx-completion-error",
-    what: "an RDMA operation ended with an error",
-    why: "the transfer fails; a protection error on reads of GPU memory means that the platform does not pass them",
-    fix: "look at the error and at the device's counters; compare reads (get) and writes (put)",
-    quiet_if: "the peer was stopped just then",
-    source: "UCX ib_mlx5_log.c",
 };
 
 const UNREACHABLE: Cause = Cause {
@@ -74,8 +54,8 @@ const WRONG_INTERFACE: Cause = Cause {
 
 const BLOCKED: Cause = Cause {
     id: "networkpolicy-blocks",
-    what: "a connection of UCX over TCP is not answered at all",
-    why: "a network policy or firewall drops it; UCX listens on ports that the kernel picks",
+    what: "a connection of UCX over TCP is not answered, or refused",
+    why: "a network policy or firewall drops or rejects it, or the peer is gone; UCX listens on ports that the kernel picks",
     fix: "allow all ports between prefill and decode, or set UCX_TCP_PORT_RANGE and allow these",
     quiet_if: "the peer is not up yet",
     source: "UCX tcp_sockcm.c, checked with a dropped SYN",
@@ -123,7 +103,7 @@ const MAX_TOLD: usize = 256;
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let mut told: Vec<(String, Vec<Origin>, Finding)> = Vec::new();
     for event in &view.seen.log.events {
-        let Some((detail, finding)) = of(event, view) else {
+        let Some((detail, finding)) = of(event) else {
             continue;
         };
         if let Some((_, origins, _)) = told.iter_mut().find(|(d, ..)| *d == detail) {
@@ -145,36 +125,14 @@ fn warn(cause: &'static Cause, detail: String) -> (String, Finding) {
     (detail.clone(), Finding::warn(NAME, cause, detail))
 }
 
-fn of(event: &Event, view: &NodeView<'_>) -> Option<(String, Finding)> {
+fn of(event: &Event) -> Option<(String, Finding)> {
     let field = |name: &str| event.field(name).unwrap_or_default().trim();
     Some(match event.pattern.as_ref() {
-        "ucx-retry-exceeded" => {
-            let link = field("link");
-            let hint = addressing(view);
-            fail(
-                &RETRY,
-                format!(
-                    "retry count exceeded on {} ({link}): the peer does not answer{hint}",
-                    field("port")
-                ),
-            )
-        }
-        "ucx-endpoint-timeout" => fail(
-            &RETRY,
-            format!(
-                "a {} endpoint timed out: the peer does not answer",
-                field("transport")
-            ),
-        ),
-        "ucx-completion-error" => fail(
-            &COMPLETION,
-            format!("{} on {} ({})", field("what"), field("port"), field("link")),
-        ),
         "ucx-no-transport-to-peer" => unreachable(field("kind"), field("reasons")),
         "ucx-connect-failed" => {
             let (peer, error) = (field("peer"), field("error"));
             let detail = format!("connection to {peer} failed: {error}");
-            if error.contains("timed out") {
+            if error.contains("timed out") || (error.contains("refused") && !of_bridge(peer)) {
                 fail(&BLOCKED, detail)
             } else {
                 fail(&WRONG_INTERFACE, detail)
@@ -210,18 +168,13 @@ fn of(event: &Event, view: &NodeView<'_>) -> Option<(String, Finding)> {
     })
 }
 
-/// What the queue pair's own line tells about addresses.
-fn addressing(view: &NodeView<'_>) -> String {
-    let Some(pair) = view.seen.log.of("ucx-queue-pair").next() else {
-        return String::new();
-    };
-    match (pair.field("dgid"), pair.field("sgid_index")) {
-        (Some(gid), Some(index)) if gid.starts_with("fe80") => {
-            format!("; it was asked at the link-local GID {gid} from GID index {index}")
-        }
-        (Some(gid), Some(index)) => format!("; it was asked at GID {gid} from GID index {index}"),
-        _ => String::new(),
-    }
+/// The address of a container bridge, which every host has: `172.17.0.1`.
+fn of_bridge(peer: &str) -> bool {
+    let address = peer.rsplit_once(':').map_or(peer, |(address, _)| address);
+    address.parse::<std::net::Ipv4Addr>().is_ok_and(|a| {
+        let [first, second, third, last] = a.octets();
+        (first == 172 && (17..32).contains(&second) && third == 0 && last == 1) || a.is_loopback()
+    })
 }
 
 /// One reason for each transport, separated by commas.

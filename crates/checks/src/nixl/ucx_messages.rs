@@ -30,6 +30,7 @@ pub(crate) const CHECK: Check = Check {
         NOT_HERE,
         NO_DEVICE,
         NOTHING_LEFT,
+        FAIL_FAST,
         UNUSED_IB,
         UNUSED_CUDA,
         TYPO,
@@ -64,6 +65,15 @@ const NOTHING_LEFT: Cause = Cause {
     fix: "remove UCX_NET_DEVICES and UCX_TLS, or name what ucx_info -d lists",
     quiet_if: "never",
     source: "UCX ucp_context.c:1770: no usable transports/devices",
+};
+
+const FAIL_FAST: Cause = Cause {
+    id: "ucx-tls-list-without-tcp",
+    what: "UCX_TLS lists RDMA without tcp, and no RDMA is here: UCX does not start",
+    why: "the list is right, since it fails at once where tcp would hide the loss; RDMA itself is missing",
+    fix: "bring the RDMA device into the container, or use a UCX that is built with verbs; do not add tcp",
+    quiet_if: "UCX starts",
+    source: "UCX ucp_context.c:1770",
 };
 
 const UNUSED_IB: Cause = Cause {
@@ -294,6 +304,8 @@ fn nothing_left(event: &Event, said: &mut Said) {
             &NOTHING_LEFT,
             format!("{what} on the devices that UCX_NET_DEVICES names"),
         );
+    } else if asked.split(',').all(|n| !matches!(n, "tcp" | "all")) && !asked.starts_with('^') {
+        said.fail(event, &FAIL_FAST, what);
     } else {
         said.fail(event, &NOT_HERE, what);
     }

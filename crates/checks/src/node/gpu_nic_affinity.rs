@@ -236,7 +236,11 @@ fn sentence(matrix: &Matrix, near: &[Near<'_>]) -> String {
         let list: Vec<String> = groups
             .iter()
             .map(|(nics, gpus)| {
-                let with = if gpus.len() == 1 && nics.len() == 1 { "" } else { "with " };
+                let with = if gpus.len() == 1 && nics.len() == 1 {
+                    ""
+                } else {
+                    "with "
+                };
                 format!("{} {with}{}", listed(gpus), listed(nics))
             })
             .collect();

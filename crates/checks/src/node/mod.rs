@@ -1,7 +1,20 @@
 //! Checks of what was observed on a host, in a container, or in saved outputs of tools and logs.
 
+pub(crate) mod device_access;
+pub(crate) mod efa;
+pub(crate) mod locked_memory;
+pub(crate) mod port_counters;
+pub(crate) mod ports;
+pub(crate) mod process_limits;
 pub(crate) mod rdma_devices;
+pub(crate) mod rdma_gids;
+pub(crate) mod rdma_namespace;
+pub(crate) mod rdma_ports;
+pub(crate) mod rdma_rates;
+pub(crate) mod selected_devices;
+mod selection;
 
+// GPUs and UCX.
 pub(crate) mod gdrcopy;
 pub(crate) mod gpu;
 pub(crate) mod gpu_nic_affinity;

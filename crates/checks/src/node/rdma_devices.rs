@@ -5,8 +5,15 @@
 //! device: that is never ok. Software RDMA (rxe, siw) works like RDMA and moves bytes through the kernel's
 //! network stack, so it is named as such.
 
-use model::observation::rdma::{Device, Function};
+use std::collections::BTreeSet;
 
+use model::Reason;
+use model::observation::modules::Presence;
+use model::observation::rdma::{Device, Function, Listing};
+use model::observation::{Origin, Tool};
+
+use super::ports::{is_efa, list};
+use super::selection::Selection;
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::node_view::NodeView;
@@ -18,7 +25,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "RDMA devices are there",
     source: include_str!("rdma_devices.rs"),
-    causes: &[NONE, SOFTWARE],
+    causes: &[NONE, SILENT, PARTIAL, SOFTWARE, ABI, NOT_LOADABLE],
     notes: &[],
     run: Run::Place(run),
 };
@@ -30,6 +37,42 @@ pub(crate) const NONE: Cause = Cause {
     fix: "request the RDMA resource of the cluster's device plugin; on the node itself load the driver of the network card",
     quiet_if: "nothing says that a KV worker runs there (then it is skipped), or KV goes over NVLink on one node",
     source: "infiniband-diags ibstat, rdma-core ibv_devinfo: an empty list ends with exit code 0 or 255 by tool",
+};
+
+const SILENT: Cause = Cause {
+    id: "ibstat-silent-empty",
+    what: "ibstat printed nothing where a KV worker runs",
+    why: "it has found no device and says so nowhere, not even by its exit code",
+    fix: "request the RDMA resource of the cluster's device plugin; on the node itself load the driver of the network card",
+    quiet_if: "another tool lists a device, or nothing says that a KV worker runs there (then it is skipped)",
+    source: "infiniband-diags ibstat.c: an empty list of devices prints nothing and ends with 0",
+};
+
+const PARTIAL: Cause = Cause {
+    id: "ibstat-partial-ibpanic",
+    what: "a tool stopped in the middle of its list of devices",
+    why: "a device vanished, or belongs to another namespace: what follows in the list is unknown",
+    fix: "run it again; compare with /sys/class/infiniband",
+    quiet_if: "the list is whole, or another source gives it whole",
+    source: "infiniband-diags ibstat.c (ibpanic: stat of IB device failed); leptonai/gpud#752",
+};
+
+const ABI: Cause = Cause {
+    id: "image-provider-abi",
+    what: "the provider library of this image does not speak the interface of the host's driver",
+    why: "libibverbs then leaves the device out, and UCX uses TCP without a word",
+    fix: "put the provider that matches the host's driver into the image (the vendor's library, or a newer rdma-core)",
+    quiet_if: "other devices can be used, and nobody selects this one",
+    source: "rdma-core libibverbs/init.c (does not support the kernel ABI)",
+};
+
+const NOT_LOADABLE: Cause = Cause {
+    id: "verbs-provider-not-loadable",
+    what: "libibverbs could not load the provider library of a device that is here",
+    why: "it leaves the device out; a Python package may bring a libibverbs of its own that looks elsewhere than the distribution's",
+    fix: "let the process load the system's libibverbs, or use an image whose UCX is built against it",
+    quiet_if: "the provider is for hardware that is not here",
+    source: "rdma-core libibverbs/init.c, dynamic_driver.c (couldn't load driver)",
 };
 
 pub(crate) const SOFTWARE: Cause = Cause {
@@ -54,56 +97,213 @@ pub(crate) fn is_software(name: &str, device: &Device) -> bool {
 
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let rdma = &view.seen.rdma;
-    for (name, device) in &rdma.devices {
-        if is_software(name, device) {
-            let finding = Finding::warn(
-                NAME,
-                &SOFTWARE,
-                format!("{name} is software RDMA, not hardware: KV over it is no faster than TCP"),
-            );
-            findings.push(
-                finding
-                    .device(name.clone())
-                    .read_at(&origins(name, view), "software"),
-            );
-        }
-    }
-    let hardware: Vec<&str> = rdma
+    software(view, findings);
+    let left_out = providers(view, findings);
+    unanswered(view, findings);
+    let hardware: Vec<String> = rdma
         .devices
         .iter()
         .filter(|(name, device)| !is_software(name, device))
-        .map(|(name, _)| name.as_str())
+        .map(|(name, _)| name.clone())
         .collect();
-    if !hardware.is_empty() {
-        let origins = hardware
-            .first()
-            .map(|name| origins(name, view))
-            .unwrap_or_default();
-        findings.push(
-            Finding::ok(NAME, format!("RDMA devices: {}", hardware.join(", ")))
-                .read_at(&origins, "listed"),
-        );
+    if let Some(first) = hardware.first() {
+        let efa = hardware
+            .iter()
+            .filter(|name| rdma.devices.get(*name).is_some_and(|d| is_efa(name, d)))
+            .count();
+        let finding = Finding::ok(NAME, format!("RDMA devices: {}", list(&hardware)))
+            .read_at(&origins(first, view), "listed");
+        findings.push(if efa > 0 {
+            finding.note(format!(
+                "{efa} of them EFA, whose zero GUID and unspecified transport are normal"
+            ))
+        } else {
+            finding
+        });
         return;
     }
-    if !rdma.devices.is_empty() || rdma.listings.is_empty() {
+    if left_out || !rdma.devices.is_empty() {
         return;
     }
-    let origins: Vec<_> = rdma.listings.iter().map(|l| l.origin.clone()).collect();
+    let empty: Vec<&Listing> = rdma
+        .listings
+        .iter()
+        .filter(|l| !l.cut && answers(l))
+        .collect();
+    let Some(first) = empty.first() else { return };
+    let origins: Vec<Origin> = empty.iter().map(|l| l.origin.clone()).collect();
     let finding = if view.is_kv_worker() {
-        Finding::fail(NAME, &NONE, "no RDMA device is visible here")
+        let cause = if empty.iter().all(|l| l.origin.from.tool == Tool::Ibstat) {
+            &SILENT
+        } else {
+            &NONE
+        };
+        Finding::fail(NAME, cause, "no RDMA device is visible here")
     } else {
-        Finding::skipped(
+        let modules = matches!(view.seen.modules.presence("mlx5_ib"), Presence::Loaded);
+        let finding = Finding::skipped(
             NAME,
-            model::Reason::NotVisible,
+            Reason::NotVisible,
             "no RDMA device is visible here; whether a KV worker needs one cannot be seen (--role tells)",
         )
-        .required()
+        .required();
+        if modules && first.error.is_none() {
+            finding.note("the host has mlx5_ib loaded")
+        } else {
+            finding
+        }
     };
     findings.push(finding.read_at(&origins, "no device"));
 }
 
+/// The tool looked: a message in place of a list may also be the answer that there is none.
+fn answers(listing: &Listing) -> bool {
+    listing.error.as_deref().is_none_or(|text| {
+        let text = text.to_ascii_lowercase();
+        // ibstatus looks for the pattern itself where nothing matches it.
+        text.contains("device '*'")
+            || text.contains("no ib devices found")
+            || text.contains("no devices")
+            || text.contains("no rdma device")
+    })
+}
+
+/// Tools that stopped, or could not look at all.
+fn unanswered(view: &NodeView<'_>, findings: &mut Findings) {
+    let listings = &view.seen.rdma.listings;
+    for listing in listings.iter().filter(|l| !answers(l)) {
+        let error = listing.error.as_deref().unwrap_or_default();
+        let origin = std::slice::from_ref(&listing.origin);
+        let whole_elsewhere = listings
+            .iter()
+            .any(|l| l.error.is_none() && !l.cut && !l.devices.is_empty());
+        if listing.devices.is_empty() {
+            findings.push(
+                Finding::skipped(
+                    NAME,
+                    Reason::NoTool,
+                    format!("RDMA devices could not be listed: {error}"),
+                )
+                .required()
+                .read_at(origin, "error"),
+            );
+        } else if !whole_elsewhere {
+            findings.push(
+                Finding::warn(
+                    NAME,
+                    &PARTIAL,
+                    format!("the list of RDMA devices is not whole: {error}"),
+                )
+                .read_at(origin, "error"),
+            );
+        }
+    }
+}
+
+fn software(view: &NodeView<'_>, findings: &mut Findings) {
+    let rdma = &view.seen.rdma;
+    let selection = Selection::of(view);
+    let hardware_is_selected = rdma.devices.iter().any(|(name, device)| {
+        !is_software(name, device) && device.ports.keys().any(|port| selection.names(name, *port))
+    });
+    for (name, device) in rdma.devices.iter().filter(|(n, d)| is_software(n, d)) {
+        let selected = device.ports.keys().any(|port| selection.names(name, *port));
+        if hardware_is_selected && !selected {
+            continue;
+        }
+        findings.push(
+            Finding::warn(
+                NAME,
+                &SOFTWARE,
+                format!("{name} is software RDMA, not hardware: KV over it is no faster than TCP"),
+            )
+            .device(name.clone())
+            .read_at(&origins(name, view), "software"),
+        );
+    }
+}
+
+/// Providers that libibverbs could not use; returns whether that leaves it without any device.
+fn providers(view: &NodeView<'_>, findings: &mut Findings) -> bool {
+    let rdma = &view.seen.rdma;
+    let usable = rdma
+        .devices
+        .values()
+        .any(|d| d.opens.value() == Some(&true) || d.ports.values().any(|p| p.state.is_seen()));
+    let selection = Selection::of(view);
+    let mut told = BTreeSet::new();
+    let mut failed = false;
+    for problem in &view.seen.software.verbs_problems {
+        let device = problem
+            .device
+            .as_deref()
+            .map(|path| path.rsplit('/').next().unwrap_or(path));
+        if !told.insert((problem.driver.as_str(), device)) {
+            continue;
+        }
+        let selected = device.is_some_and(|d| {
+            selection
+                .selectors
+                .iter()
+                .any(|s| s.named.iter().any(|n| n.device == d))
+        });
+        let place = std::slice::from_ref(&problem.origin);
+        if let (Some(kernel), Some((first, last))) = (problem.kernel_abi, problem.supported_abi) {
+            let name = device.unwrap_or("a device");
+            let detail = format!(
+                "the provider {} speaks ABI {first} to {last} and the kernel ABI {kernel}: libibverbs leaves {name} out",
+                problem.driver
+            );
+            if selected || !usable {
+                failed = true;
+                findings.push(Finding::fail(NAME, &ABI, detail).read_at(place, "warning"));
+            }
+        } else if let Some(needed) = needs(view, &problem.driver) {
+            failed = true;
+            findings.push(
+                Finding::fail(
+                    NAME,
+                    &NOT_LOADABLE,
+                    format!(
+                        "libibverbs could not load {}, which {needed} needs",
+                        problem.driver
+                    ),
+                )
+                .read_at(place, "warning"),
+            );
+        }
+    }
+    failed && !usable
+}
+
+/// The device here that needs a provider library: `libmlx5-rdmav57.so` is for `mlx5_0`.
+fn needs(view: &NodeView<'_>, library: &str) -> Option<String> {
+    let file = library.rsplit('/').next().unwrap_or(library);
+    let driver = file
+        .strip_prefix("lib")
+        .unwrap_or(file)
+        .split(['-', '.'])
+        .next()
+        .filter(|d| !d.is_empty())?;
+    view.seen
+        .rdma
+        .devices
+        .iter()
+        .filter(|(name, device)| !is_software(name, device))
+        .find(|(name, device)| match device.driver.value() {
+            // Kernel drivers end otherwise than their providers: mlx5_core and mlx5.
+            Some(kernel) => kernel == driver || kernel.starts_with(&format!("{driver}_")),
+            None => {
+                name.starts_with(&format!("{driver}_"))
+                    || name.trim_end_matches(|c: char| c.is_ascii_digit()) == driver
+                    || (driver == "efa" && is_efa(name, device))
+            }
+        })
+        .map(|(name, _)| name.clone())
+}
+
 /// Who lists a device.
-fn origins(name: &str, view: &NodeView<'_>) -> Vec<model::observation::Origin> {
+fn origins(name: &str, view: &NodeView<'_>) -> Vec<Origin> {
     view.seen
         .rdma
         .listings

@@ -52,16 +52,6 @@ const NOT_OPENED: Cause = Cause {
     source: "ucx_info -d: failed to open interface",
 };
 
-/// The limit of locked memory; the check of limits tells the same by its own means.
-pub(crate) const MEMLOCK: Cause = Cause {
-    id: "memlock-low",
-    what: "verbs calls fail for want of locked memory",
-    why: "RDMA devices cannot be opened or memory cannot be registered: no RDMA, or an engine that hangs",
-    fix: "give the container IPC_LOCK and run it as root, or raise the limit of the container runtime (LimitMEMLOCK=infinity)",
-    quiet_if: "the limit is unlimited, or the process has CAP_IPC_LOCK",
-    source: "UCX ib_md.c, ib_iface.c: Cannot allocate memory",
-};
-
 const TCP_ESTIMATE: Cause = Cause {
     id: "ucx-tcp-bandwidth-guess",
     what: "a bandwidth beside tcp",
@@ -137,7 +127,7 @@ fn on_devices<'r>(transports: impl Iterator<Item = &'r UcxTransport>) -> String 
 }
 
 /// The kernel refuses memory: the limit of locked memory.
-pub(crate) fn of_memlock(error: &str) -> bool {
+fn of_memlock(error: &str) -> bool {
     error.contains("max locked memory")
         || (error.contains("Cannot allocate memory")
             && (error.contains("create_cq") || error.contains("reg_mr")))
@@ -161,10 +151,11 @@ fn of(resources: &UcxResources, view: &NodeView<'_>, findings: &mut Findings) {
     let mut bad = false;
     if memlock {
         bad = true;
+        // The limit itself is judged by node/locked-memory.
         findings.push(
-            Finding::fail(
+            Finding::skipped(
                 NAME,
-                &MEMLOCK,
+                Reason::NotVisible,
                 format!(
                     "RDMA transports fail to open for want of locked memory (memlock): {}",
                     if devices.is_empty() {

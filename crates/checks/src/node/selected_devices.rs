@@ -1,0 +1,251 @@
+//! Devices that settings select are here, and are the right ones.
+//!
+//! `UCX_NET_DEVICES` and flags such as `--disaggregation-ib-device` are looked up among the devices that are listed, by
+//! the rules of UCX. A selected device should be on the fabric of the compute ports, and near a GPU where the matrix
+//! tells. What is selected by nobody is chosen by UCX itself, which is fine. NCCL's own settings are not looked at:
+//! they do not move KV. Whether selected ports are active is told by `node/rdma-ports`.
+
+use std::collections::BTreeSet;
+
+use settings::ucx_net_devices::{ItemKind, classify};
+
+use super::ports::{Fabric, PortRef, is_azure_front_end, list, near_a_gpu, ports, rate, rate_of};
+use super::selection::{Selection, Selector};
+use crate::check::{Cause, Check, Run};
+use crate::finding::{Finding, Findings};
+use crate::node_view::NodeView;
+
+const NAME: &str = "node/selected-devices";
+
+/// The check.
+pub(crate) const CHECK: Check = Check {
+    name: NAME,
+    title: "Selected RDMA devices are here and fit",
+    source: include_str!("selected_devices.rs"),
+    causes: &[MISSING, STORAGE, FAR],
+    notes: &[],
+    run: Run::Place(run),
+};
+
+const MISSING: Cause = Cause {
+    id: "selected-device-missing",
+    what: "a setting selects an RDMA device or port that is not here",
+    why: "nothing matches the name: UCX warns and uses what else the list allows, or nothing",
+    fix: "name a device that is here, with its port (mlx5_0:1); or remove the setting, so that UCX takes the nearest",
+    quiet_if: "the list of devices is cut off, the value is put together at start, or the setting only excludes",
+    source: "ucx src/ucp/core/ucp_context.c (network device not available); sglang disaggregation arguments",
+};
+
+const STORAGE: Cause = Cause {
+    id: "ucx-netdev-storage-or-mgmt-nic",
+    what: "a selected device is not one of the compute ports: another fabric, or far slower",
+    why: "KV goes through a front-end or storage card, which is slower and often not connected to the peer's fabric",
+    fix: "select the compute ports, or remove the setting",
+    quiet_if: "no other fabric and no faster port is active here",
+    source: "NVIDIA/nccl#1453; NVIDIA/NVSentinel#1221",
+};
+
+const FAR: Cause = Cause {
+    id: "topo-far-numa-selected",
+    what: "a selected device is near no GPU of this container, and another device is",
+    why: "every byte crosses host bridges or sockets: often half the rate, and no GPUDirect with NCCL's defaults",
+    fix: "select the device that nvidia-smi topo -m shows as PIX or PXB, or remove the setting",
+    quiet_if: "no device is nearer, as on Grace, or no matrix is shown",
+    source: "nvidia-smi topo; NVIDIA/nccl#1435",
+};
+
+fn run(view: &NodeView<'_>, findings: &mut Findings) {
+    let selection = Selection::of(view);
+    if selection.selectors.is_empty() {
+        return;
+    }
+    let ports = ports(view);
+    for selector in &selection.selectors {
+        let before = findings.results().len();
+        missing(view, selector, findings);
+        fitting(view, selector, &ports, findings);
+        if findings.results().len() == before {
+            fine(view, selector, &ports, findings);
+        }
+    }
+}
+
+/// The whole list of devices is here.
+fn list_is_whole(view: &NodeView<'_>) -> bool {
+    view.seen
+        .rdma
+        .listings
+        .iter()
+        .any(|l| !l.cut && l.error.is_none())
+}
+
+fn missing(view: &NodeView<'_>, selector: &Selector<'_>, findings: &mut Findings) {
+    if !list_is_whole(view) {
+        return;
+    }
+    let devices = &view.seen.rdma.devices;
+    let interfaces = &view.seen.interfaces.interfaces;
+    let absent: Vec<String> = selector
+        .named
+        .iter()
+        .filter(|named| match devices.get(&named.device) {
+            // A name without a port may be an interface: UCX takes these for TCP.
+            None => !(named.port.is_none() && interfaces.contains_key(&named.device)),
+            Some(device) => named.port.is_some_and(|port| {
+                !device.ports.contains_key(&port)
+                    && device.port_count.value().is_some_and(|count| port > *count)
+            }),
+        })
+        .map(|named| match named.port {
+            Some(port) => format!("{}:{port}", named.device),
+            None => named.device.clone(),
+        })
+        .collect();
+    if absent.is_empty() {
+        return;
+    }
+    let here: Vec<String> = devices.keys().cloned().collect();
+    let detail = format!(
+        "{} selects {}, which is not here; here: {}",
+        selector.name,
+        list(&absent),
+        if here.is_empty() {
+            "none".to_owned()
+        } else {
+            list(&here)
+        }
+    );
+    let finding = if absent.len() == selector.named.len() {
+        Finding::fail(NAME, &MISSING, detail)
+    } else {
+        Finding::warn(NAME, &MISSING, detail)
+    };
+    findings.push(finding.seen(selector.fact, "setting"));
+}
+
+/// Selected ports against those that are not.
+fn fitting(
+    view: &NodeView<'_>,
+    selector: &Selector<'_>,
+    ports: &[PortRef<'_>],
+    findings: &mut Findings,
+) {
+    let others: Vec<&PortRef<'_>> = ports
+        .iter()
+        .filter(|p| !p.selected && p.is_active() && p.is_hardware())
+        .collect();
+    let infiniband_elsewhere = others.iter().any(|p| p.fabric == Fabric::InfiniBand);
+    let fastest = others.iter().filter_map(|p| rate_of(p.port)).max();
+    let mut done = BTreeSet::new();
+    for port in ports.iter().filter(|p| chosen(selector, p)) {
+        let mbps = rate_of(port.port).filter(|_| port.is_active());
+        let much_slower = mbps
+            .zip(fastest)
+            .is_some_and(|(mine, best)| mine.saturating_mul(2) < best);
+        if is_azure_front_end(port.name) {
+            findings.push(
+                Finding::warn(
+                    NAME,
+                    &crate::env::ucx_net_devices::AZURE_FRONT_END,
+                    format!(
+                        "{} selects {}, Azure's front-end network",
+                        selector.name,
+                        port.label()
+                    ),
+                )
+                .device(port.label())
+                .seen(selector.fact, "setting"),
+            );
+        } else if (port.fabric == Fabric::Roce && infiniband_elsewhere) || much_slower {
+            let why = match (port.fabric == Fabric::Roce && infiniband_elsewhere, mbps) {
+                (true, _) => "it speaks Ethernet, and InfiniBand ports are active here".to_owned(),
+                (false, Some(mbps)) => format!(
+                    "it runs at {}, and others at {}",
+                    rate(mbps),
+                    rate(fastest.unwrap_or(mbps))
+                ),
+                (false, None) => "others are faster".to_owned(),
+            };
+            let detail = format!("{} selects {}: {why}", selector.name, port.label());
+            let finding = if mbps
+                .zip(fastest)
+                .is_some_and(|(mine, best)| mine.saturating_mul(8) <= best)
+            {
+                Finding::fail(NAME, &STORAGE, detail)
+            } else {
+                Finding::warn(NAME, &STORAGE, detail)
+            };
+            findings.push(
+                finding
+                    .device(port.label())
+                    .seen(selector.fact, "setting")
+                    .seen(&port.port.state, "port"),
+            );
+        }
+    }
+    for named in &selector.named {
+        if near_a_gpu(view, &named.device) == Some(false) && done.insert(&named.device) {
+            findings.push(
+                Finding::warn(
+                    NAME,
+                    &FAR,
+                    format!(
+                        "{} selects {}, which is near no GPU here, and others are",
+                        selector.name, named.device
+                    ),
+                )
+                .device(named.device.clone())
+                .seen(selector.fact, "setting"),
+            );
+        }
+    }
+}
+
+fn chosen(selector: &Selector<'_>, port: &PortRef<'_>) -> bool {
+    selector
+        .named
+        .iter()
+        .any(|n| n.device == port.name && n.port.is_none_or(|p| p == port.number))
+        || (selector.named.is_empty() && port.selected)
+}
+
+fn fine(
+    view: &NodeView<'_>,
+    selector: &Selector<'_>,
+    ports: &[PortRef<'_>],
+    findings: &mut Findings,
+) {
+    let names: Vec<String> = ports
+        .iter()
+        .filter(|p| chosen(selector, p))
+        .map(PortRef::label)
+        .collect();
+    if !names.is_empty() {
+        findings.push(
+            Finding::ok(
+                NAME,
+                format!(
+                    "{} selects {}, and they are here",
+                    selector.name,
+                    list(&names)
+                ),
+            )
+            .seen(selector.fact, "setting"),
+        );
+        return;
+    }
+    let rdma = classify(selector.value)
+        .iter()
+        .any(|i| matches!(i.kind, ItemKind::Port { .. } | ItemKind::BareHca));
+    if rdma && !view.seen.rdma.devices.is_empty() && list_is_whole(view) {
+        return;
+    }
+    findings.push(Finding::skipped(
+        NAME,
+        model::Reason::NotVisible,
+        format!(
+            "{}={}: which devices are here is not shown",
+            selector.name, selector.value
+        ),
+    ));
+}

@@ -134,6 +134,11 @@ impl Finding {
         self
     }
 
+    /// Its sentence.
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     /// A fix that fits better than the cause's general one.
     pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {
         self.0.fix = Some(fix.into());

@@ -194,7 +194,7 @@ fn of(event: &Event, view: &NodeView<'_>) -> Option<Finding> {
             NAME,
             &VERSION_SKEW,
             format!(
-                "NIXL cannot read its peer's metadata (tag {})",
+                "NIXL cannot read its peer's metadata (tag mismatch at {}): the two sides have versions that do not fit",
                 field("key")
             ),
         ),

@@ -113,6 +113,13 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
 
 /// Tables of many endpoints say the same; one line tells it.
 fn push(findings: &mut Findings, finding: Finding, table: &ProtocolTable) {
+    if findings
+        .results()
+        .iter()
+        .any(|r| r.name == NAME && r.detail == finding.detail())
+    {
+        return;
+    }
     findings.push(finding.read_at(std::slice::from_ref(&table.origin), "protocol table"));
 }
 
@@ -172,6 +179,18 @@ fn is_software(lane: &Lane) -> bool {
 
 fn of_table(table: &ProtocolTable) -> Option<Finding> {
     let row = large(table)?;
+    if table.cut && row.to_bytes.is_some() {
+        return Some(Finding::skipped(
+            NAME,
+            Reason::NotVisible,
+            format!(
+                "{} {}: the table ends early, at {} bytes",
+                operation(table),
+                whose(&table.scope),
+                row.range.1
+            ),
+        ));
+    }
     let all = families(row.lanes.iter());
     let how = row.how.trim_start_matches("(?)").trim();
     let what = format!(
@@ -202,6 +221,12 @@ fn of_table(table: &ProtocolTable) -> Option<Finding> {
             .all(|f| matches!(f, Family::Shared | Family::Own))
         {
             Finding::warn(NAME, &SHARED_MEMORY, what)
+        } else if row.lanes.iter().any(is_software) {
+            Finding::warn(
+                NAME,
+                &SOFTWARE,
+                format!("{what}: software RDMA, no faster than TCP"),
+            )
         } else if all
             .iter()
             .any(|f| matches!(f, Family::Rdma | Family::GpuIpc))

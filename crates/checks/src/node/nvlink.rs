@@ -101,6 +101,7 @@ fn links(view: &NodeView<'_>, findings: &mut Findings) {
     // GPUs by what is said about them, so that eight alike are one line.
     let mut up: BTreeMap<(usize, u64), Vec<&Gpu>> = BTreeMap::new();
     let mut none: Vec<&Gpu> = Vec::new();
+    let mut lost: BTreeMap<(&str, Vec<u32>, Vec<u32>), Vec<&Gpu>> = BTreeMap::new();
     let most = gpus.iter().map(|g| active(g).len()).max().unwrap_or(0);
     for gpu in gpus {
         let on = active(gpu);
@@ -108,7 +109,8 @@ fn links(view: &NodeView<'_>, findings: &mut Findings) {
         if gpu.all_links_inactive.value() == Some(&true) && on.is_empty() {
             all_inactive(gpu, most > 0, view, findings);
         } else if !down.is_empty() {
-            inactive(gpu, &on, &down, view, findings);
+            let name = gpu.name.value().map_or("", String::as_str);
+            lost.entry((name, on, down)).or_default().push(gpu);
         } else if !on.is_empty() {
             let speed = gpu
                 .links
@@ -119,6 +121,9 @@ fn links(view: &NodeView<'_>, findings: &mut Findings) {
         } else if !gpu.links.is_empty() || gpu.nvlink_message.is_seen() {
             none.push(gpu);
         }
+    }
+    for ((_, on, down), alike) in &lost {
+        inactive(alike, on, down, view, findings);
     }
     for ((links, speed), alike) in &up {
         let labels: Vec<String> = alike.iter().map(|g| label(g)).collect();
@@ -210,8 +215,21 @@ fn all_inactive(gpu: &Gpu, others_up: bool, view: &NodeView<'_>, findings: &mut 
     );
 }
 
-fn inactive(gpu: &Gpu, on: &[u32], down: &[u32], view: &NodeView<'_>, findings: &mut Findings) {
-    let who = name_of(gpu);
+/// GPUs of one model that say the same.
+fn inactive(
+    alike: &[&Gpu],
+    on: &[u32],
+    down: &[u32],
+    view: &NodeView<'_>,
+    findings: &mut Findings,
+) {
+    let Some(gpu) = alike.first() else { return };
+    let labels: Vec<String> = alike.iter().map(|g| label(g)).collect();
+    let device = listed(&labels);
+    let who = match gpu.name.value() {
+        Some(name) => format!("{device} ({name})"),
+        None => device.clone(),
+    };
     let all = on.len().saturating_add(down.len());
     let what = if on.is_empty() {
         format!("{who}: all {all} NVLinks are down (inactive)")
@@ -239,7 +257,7 @@ fn inactive(gpu: &Gpu, on: &[u32], down: &[u32], view: &NodeView<'_>, findings: 
     };
     let fact = down.first().and_then(|n| gpu.links.get(n));
     findings.push(match fact {
-        Some(link) => finding.device(label(gpu)).seen(&link.state, "inactive"),
+        Some(link) => finding.device(device).seen(&link.state, "inactive"),
         None => finding,
     });
 }
@@ -317,12 +335,7 @@ fn cells(matrix: &Matrix, view: &NodeView<'_>, findings: &mut Findings) {
         findings.push(without(matrix, &rows, view).read_at(&at, "between GPUs"));
         return;
     }
-    let mig = view
-        .seen
-        .gpu
-        .gpus
-        .iter()
-        .any(|g| g.mig.value().is_some_and(|m| !m.is_empty()));
+    let mig = mig(view);
     let mesh = rows.iter().any(|r| r.links.len() >= 2);
     let off: Vec<&Row<'_>> = rows
         .iter()
@@ -438,16 +451,33 @@ fn counts(rows: &[Row<'_>]) -> String {
     words.join(", ")
 }
 
+fn mig(view: &NodeView<'_>) -> bool {
+    view.seen
+        .gpu
+        .gpus
+        .iter()
+        .any(|g| g.mig.value().is_some_and(|m| !m.is_empty()))
+}
+
 /// No cell shows NVLink.
 fn without(matrix: &Matrix, rows: &[Row<'_>], view: &NodeView<'_>) -> Finding {
     let levels: BTreeSet<&Level> = rows.iter().flat_map(|r| r.other.iter().copied()).collect();
     let levels: Vec<String> = levels.into_iter().map(Level::word).collect();
     let levels = levels.join(", ");
+    let missing = matrix.missing_rows().next().is_some();
     match matrix.kind {
         MatrixKind::PcieOnly => Finding::skipped(
             NAME,
             Reason::NotApplicable,
             format!("topo -mp shows PCIe paths only ({levels} between GPUs): nothing about NVLink; topo -m shows it"),
+        ),
+        MatrixKind::WithNvLink if missing || mig(view) => Finding::skipped(
+            NAME,
+            Reason::NotVisible,
+            format!(
+                "no NVLink in the rows that are there ({levels}): {}",
+                if missing { "others are missing" } else { "normal with MIG, which is in use here" }
+            ),
         ),
         MatrixKind::WithNvLink if linked_machine(view) => Finding::fail(
             NAME,
@@ -463,8 +493,8 @@ fn without(matrix: &Matrix, rows: &[Row<'_>], view: &NodeView<'_>) -> Finding {
             NAME,
             Reason::NotVisible,
             format!(
-                "no NVLink between the {} GPUs ({levels}); PCIe cards and topo -mp print the same, so this says nothing yet",
-                matrix.gpus.len()
+                "no NVLink between {} ({levels}); PCIe cards and topo -mp print the same, so this says nothing yet",
+                if missing { "the GPUs whose rows are there".to_owned() } else { format!("the {} GPUs", matrix.gpus.len()) }
             ),
         )
         .fix("nvidia-smi nvlink -s shows the links of each GPU"),

@@ -44,7 +44,7 @@ pub(crate) const ALL: &[Cause] = &[
 
 macro_rules! notes {
     ($($name:ident = $id:literal, $what:literal, $why:literal, $fix:literal, $quiet_if:literal, $source:literal;)*) => {
-        $(const $name: Cause = Cause {
+        $(pub(crate) const $name: Cause = Cause {
             id: $id,
             what: $what,
             why: $why,

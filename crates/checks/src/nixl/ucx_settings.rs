@@ -6,6 +6,7 @@
 use settings::ucx_tls::{self, Build, Init};
 
 use crate::check::{Cause, Check, Run};
+use crate::env::setting_notes::WARNINGS_OFF;
 use crate::env::setting_values::GPUDIRECT_OFF;
 use crate::env::ucx_tls as rules;
 use crate::finding::{Finding, Findings};
@@ -20,17 +21,8 @@ pub(crate) const CHECK: Check = Check {
     title: "the UCX settings in force allow RDMA or NVLink",
     source: include_str!("ucx_settings.rs"),
     causes: &[],
-    notes: &[SUPPRESSED],
+    notes: &[],
     run: Run::Place(run),
-};
-
-const SUPPRESSED: Cause = Cause {
-    id: "ucx-warn-unused-suppressed",
-    what: "UCX's warnings are switched off (UCX_WARN_UNUSED_ENV_VARS=n, UCX_LOG_LEVEL=error or fatal)",
-    why: "UCX's warnings are switched off, and only they tell of a missing device or module",
-    fix: "leave the level at warn while you check",
-    quiet_if: "always a note",
-    source: "UCX parser.c, ucp_context.c",
 };
 
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
@@ -48,7 +40,7 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
     if let Some((fact, value)) = tls {
         let mut finding = of_tls(value, view);
         if quiet {
-            finding = finding.told(&SUPPRESSED);
+            finding = finding.told(&WARNINGS_OFF);
         }
         findings.push(finding.seen(fact, "UCX_TLS"));
     }

@@ -276,7 +276,7 @@ fn judged(text: String, matrix: &Matrix, near: &[Near<'_>], view: &NodeView<'_>)
         finding = finding.told(if grace(matrix, view) { &GRACE } else { &FAR });
     }
     if let Some(shared) = shared(near) {
-        finding = finding.note(shared);
+        finding = finding.note(shared).told(&SHARED);
     }
     finding
 }
@@ -299,7 +299,7 @@ fn shared(near: &[Near<'_>]) -> Option<String> {
     }
     let (gpus, nics) = shares.into_iter().next_back()?;
     Some(format!(
-        "{} share {}, and its bandwidth",
+        "{} with {} nearest",
         count(gpus, "GPU"),
         count(nics, "card")
     ))

@@ -145,7 +145,11 @@ fn words(fabric: &Fabric) -> String {
     if let Some(cluster) = fabric.cluster_uuid.value().filter(|u| *u != ZERO) {
         parts.push(format!("cluster {cluster}"));
     }
-    if let Some(health) = fabric.health_summary.value() {
+    if let Some(health) = fabric
+        .health_summary
+        .value()
+        .filter(|h| is(Some(h), &["not supported", "n/a", "healthy"]))
+    {
         parts.push(format!("health {health}"));
     }
     parts.join(", ")
@@ -169,16 +173,17 @@ fn ills(fabric: &Fabric) -> (Vec<String>, Vec<String>) {
         "0",
         "",
     ];
-    if is(fabric.health_summary.value(), &["unhealthy"]) {
-        // Its word stands in the sentence already.
-        grave.push(String::new());
-    } else if let Some(summary) = fabric
+    if let Some(summary) = fabric
         .health_summary
         .value()
         .filter(|s| !is(Some(s), &quiet))
     {
-        let _said = summary;
-        light.push(String::new());
+        let words = format!("health summary {summary}");
+        if summary.trim().eq_ignore_ascii_case("unhealthy") {
+            grave.push(words);
+        } else {
+            light.push(words);
+        }
     }
     if let Some(bandwidth) = fabric.bandwidth.value().filter(|b| !is(Some(b), &quiet)) {
         light.push(format!("bandwidth {bandwidth}"));

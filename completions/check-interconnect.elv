@@ -23,7 +23,7 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
             cand env 'Judge recipes: Kubernetes manifests, before anything is deployed'
-            cand node 'RDMA, GPUDirect, NVLink and limits of this host or of a worker (not in this version)'
+            cand node 'RDMA, GPUDirect, NVLink and limits: of this host or container, or of saved outputs'
             cand nixl 'NIXL and UCX in a worker, and a measured transfer (not in this version)'
             cand explain 'What a check or a cause means, when it is no problem, and how to fix it'
             cand vars 'Transport variables: what they do, and what a value does'
@@ -54,11 +54,13 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
             cand --version 'Print version'
         }
         &'check-interconnect;node'= {
-            cand -n 'Namespace of the pod'
-            cand --namespace 'Namespace of the pod'
-            cand --pod 'Pod to look into; this host without it'
-            cand -c 'Container of the pod'
-            cand --container 'Container of the pod'
+            cand --from 'Judge saved or pasted outputs of tools and logs instead, as one picture; - is standard input'
+            cand --role 'What runs there, where nothing else tells: the lack of a fabric is then a failure'
+            cand -n 'Namespace of the pod (not in this version)'
+            cand --namespace 'Namespace of the pod (not in this version)'
+            cand --pod 'Pod to look into; this host without it (not in this version)'
+            cand -c 'Container of the pod (not in this version)'
+            cand --container 'Container of the pod (not in this version)'
             cand -o 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
             cand --output 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
             cand --color 'When to color text'
@@ -123,7 +125,7 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
         }
         &'check-interconnect;help'= {
             cand env 'Judge recipes: Kubernetes manifests, before anything is deployed'
-            cand node 'RDMA, GPUDirect, NVLink and limits of this host or of a worker (not in this version)'
+            cand node 'RDMA, GPUDirect, NVLink and limits: of this host or container, or of saved outputs'
             cand nixl 'NIXL and UCX in a worker, and a measured transfer (not in this version)'
             cand explain 'What a check or a cause means, when it is no problem, and how to fix it'
             cand vars 'Transport variables: what they do, and what a value does'

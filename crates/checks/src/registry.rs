@@ -60,6 +60,7 @@ pub const CHECKS: &[Check] = &[
     // After the others of its kind: it tells errors that none of them explains.
     nixl::messages::CHECK,
     collectives::nccl_network::CHECK,
+    collectives::nccl_nvlink::CHECK,
     collectives::gloo::CHECK,
 ];
 

@@ -317,6 +317,17 @@ fn rdma_port(
         ["sm_lid"] => {
             see_number(&mut port.sm_lid, value, origin);
         }
+        ["pkeys", index] => {
+            if let (Ok(index), Some(key)) = (index.parse::<u32>(), small(value))
+                && key != 0
+                && (port.pkeys.len() < MAX_ENTRIES || port.pkeys.contains_key(&index))
+            {
+                port.pkeys
+                    .entry(index)
+                    .or_default()
+                    .see(key, origin.clone());
+            }
+        }
         ["cap_mask"] => {
             see_number(&mut port.capability_mask, value, origin);
         }

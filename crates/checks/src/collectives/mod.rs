@@ -3,3 +3,4 @@
 
 pub(crate) mod gloo;
 pub(crate) mod nccl_network;
+pub(crate) mod nccl_nvlink;

@@ -107,16 +107,23 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         } else {
             format!(" on {}", list(&devices))
         };
+        let mut finding = Finding::ok(
+            NAME,
+            format!(
+                "NCCL uses {}{on}; this says nothing about KV",
+                network(event)
+            ),
+        );
+        if let Some(direct) = log.of("nccl-gpudirect").last() {
+            finding = finding.note(format!(
+                "its GPUDirect RDMA: {}",
+                direct.field("state").unwrap_or("not told")
+            ));
+        }
         findings.push(
-            Finding::ok(
-                NAME,
-                format!(
-                    "NCCL uses {}{on}; this says nothing about KV",
-                    network(event)
-                ),
-            )
-            .collective()
-            .read_at(std::slice::from_ref(&event.origin), "network"),
+            finding
+                .collective()
+                .read_at(std::slice::from_ref(&event.origin), "network"),
         );
     }
 }

@@ -20,7 +20,7 @@ const VARIABLE: &str = "UCX_NET_DEVICES";
 const IB_DEVICE: &str = "--disaggregation-ib-device";
 
 /// From how many accelerators per pod on one NIC is too few.
-const MANY_GPUS: u64 = 4;
+pub(crate) const MANY_GPUS: u64 = 4;
 
 /// The check.
 pub(crate) const CHECK: Check = Check {
@@ -41,7 +41,7 @@ pub(crate) const CHECK: Check = Check {
     run: Run::Recipe(run),
 };
 
-const SINGLE_NIC: Cause = Cause {
+pub(crate) const SINGLE_NIC: Cause = Cause {
     id: "single-nic-pin-multi-gpu",
     what: "exactly one NIC is named for a worker with four or more GPUs",
     why: "all ranks share one link, and losing that port loses the transfer",
@@ -86,7 +86,7 @@ pub(crate) const AZURE_FRONT_END: Cause = Cause {
     source: "Azure ND documentation",
 };
 
-const NETDEV_ONLY: Cause = Cause {
+pub(crate) const NETDEV_ONLY: Cause = Cause {
     id: "ucx-netdev-eth0",
     what: "UCX_NET_DEVICES names network interfaces only",
     why: "RDMA devices have names of their own; naming only interfaces removes all RDMA and leaves TCP",

@@ -10,6 +10,7 @@ use model::observation::log::Event;
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
+use crate::node::rdma_ports::PKEY;
 use crate::node_view::NodeView;
 
 const NAME: &str = "nixl/rdma-errors";
@@ -23,7 +24,6 @@ pub(crate) const CHECK: Check = Check {
         ROCE_RETRY,
         IB_RETRY,
         COMPLETION,
-        PKEY,
         ROUTE,
         LINK,
         HEALTH,
@@ -58,15 +58,6 @@ const COMPLETION: Cause = Cause {
     fix: "look at GPUDirect (node) and at the first error line of the other side",
     quiet_if: "it is a flush after the first error, or the peer was stopped at that moment",
     source: "ucx src/uct/ib/mlx5/ib_mlx5_log.c",
-};
-
-const PKEY: Cause = Cause {
-    id: "ib-pkey-limited",
-    what: "UCX finds no partition key that it may use on a port",
-    why: "the port is in no partition, or not in the one that was asked for: UCX does not use it",
-    fix: "make the port a full member of the partition at the subnet manager; check UCX_IB_PKEY",
-    quiet_if: "the port speaks Ethernet, where index 0 is always right",
-    source: "ucx src/uct/ib/base/ib_iface.c (there is no valid pkey to use)",
 };
 
 const ROUTE: Cause = Cause {
@@ -189,7 +180,8 @@ fn retries(view: &NodeView<'_>, findings: &mut Findings) {
                 detail.push_str("; it sent to a link-local GID");
             }
             if let Some(index) = pair.field("sgid_index") {
-                detail.push_str(&format!(" from GID index {index}"));
+                detail.push_str(" from GID index ");
+                detail.push_str(index);
             }
             if pair.field("traffic_class") == Some("0") {
                 detail.push_str(", traffic class 0 (the default)");

@@ -65,12 +65,24 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
     }
 }
 
+/// Somebody looked at the nodes. sysfs names them too, and says nothing about this container.
+fn looked(view: &NodeView<'_>) -> bool {
+    let rdma = &view.seen.rdma;
+    rdma.nodes_present.is_seen() || rdma.nodes.values().any(seen)
+}
+
+fn seen(node: &DevNode) -> bool {
+    node.exists.is_seen() || node.mode.is_seen() || node.opens.is_seen()
+}
+
 fn uverbs<'v>(view: &NodeView<'v>) -> Vec<(&'v str, &'v DevNode)> {
     view.seen
         .rdma
         .nodes
         .iter()
-        .filter(|(name, node)| name.starts_with("uverbs") && node.exists.value() != Some(&false))
+        .filter(|(name, node)| {
+            name.starts_with("uverbs") && seen(node) && node.exists.value() != Some(&false)
+        })
         .map(|(name, node)| (name.as_str(), node))
         .collect()
 }
@@ -103,8 +115,7 @@ fn nodes(view: &NodeView<'_>, findings: &mut Findings) {
     let nodes = uverbs(view);
     let devices = hardware(view);
     if nodes.is_empty() {
-        let looked = rdma.nodes_present.is_seen() || !rdma.nodes.is_empty();
-        if !looked {
+        if !looked(view) {
             return;
         }
         let sources = if rdma.nodes_present.is_seen() {
@@ -223,19 +234,18 @@ fn only_owner(node: &DevNode) -> bool {
 /// A selected device whose node is known not to be here, or that cannot be opened.
 fn selected_without_node(view: &NodeView<'_>, findings: &mut Findings) {
     let rdma = &view.seen.rdma;
-    let looked = rdma.nodes_present.is_seen() || !rdma.nodes.is_empty();
+    let here = uverbs(view);
     for selector in Selection::of(view).selectors {
         for named in &selector.named {
             let Some(device) = rdma.devices.get(&named.device) else {
                 continue;
             };
-            let without = looked
-                && device.uverbs.value().is_some_and(|node| {
-                    rdma.nodes
-                        .get(node)
-                        .is_none_or(|n| n.exists.value() == Some(&false))
-                });
-            if (without || device.opens.value() == Some(&false)) && !uverbs(view).is_empty() {
+            let without = looked(view)
+                && device
+                    .uverbs
+                    .value()
+                    .is_some_and(|node| !here.iter().any(|(name, _)| name == node));
+            if (without || device.opens.value() == Some(&false)) && !here.is_empty() {
                 findings.push(
                     Finding::fail(
                         NAME,

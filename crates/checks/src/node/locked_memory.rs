@@ -153,7 +153,7 @@ fn limits(who: &str, limits: &Limits, failed: bool, findings: &mut Findings) {
 /// Lines of libraries that could not lock memory; returns whether there are any.
 fn errors(view: &NodeView<'_>, findings: &mut Findings) -> bool {
     let log = &view.seen.log;
-    for event in log.of("ucx-memlock") {
+    if let Some(event) = log.of("ucx-memlock").next() {
         let current = event.field("current").unwrap_or("not told");
         findings.push(
             Finding::fail(

@@ -77,7 +77,9 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let (mut read, mut twice) = (0_usize, false);
     let before = findings.results().len();
     for port in &ports {
-        if !port.device.node_guid.agreed() {
+        // Readings of two machines are no growth.
+        let host = &view.seen.host;
+        if !port.device.node_guid.agreed() || !host.hostname.agreed() || !host.boot_id.agreed() {
             continue;
         }
         let counters = port

@@ -199,8 +199,10 @@ fn mark_compute(ports: &mut [PortRef<'_>]) {
         .map(|(class, _)| *class)
         .collect();
     for port in ports {
-        port.compute =
-            port.is_hardware() && !is_azure_front_end(port.name) && compute.contains(&port.class());
+        port.compute = port.is_hardware()
+            && !is_azure_front_end(port.name)
+            // What does not show its fabric cannot be left out for it.
+            && (compute.contains(&port.class()) || port.fabric == Fabric::Unknown);
     }
 }
 

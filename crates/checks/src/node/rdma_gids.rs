@@ -227,11 +227,10 @@ fn addresses(roce: &[&PortRef<'_>], ports: &[PortRef<'_>], findings: &mut Findin
         if !local {
             continue;
         }
-        if any_infiniband || any_routable {
-            if !port.selected && !(port.compute && !any_infiniband) {
-                quiet.push(port.label());
-                continue;
-            }
+        let for_kv = port.selected || (port.compute && !any_infiniband);
+        if (any_infiniband || any_routable) && !for_kv {
+            quiet.push(port.label());
+            continue;
         }
         let detail = format!("{} has only link-local GIDs (fe80::)", port.label());
         let finding = if port.selected {

@@ -25,7 +25,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "RDMA ports are active",
     source: include_str!("rdma_ports.rs"),
-    causes: &[POLLING, DISABLED, NO_SM, ARMED, VF_GUID, FLAPPING],
+    causes: &[POLLING, DISABLED, NO_SM, ARMED, VF_GUID, FLAPPING, PKEY],
     notes: &[],
     run: Run::Place(run),
 };
@@ -82,6 +82,15 @@ const FLAPPING: Cause = Cause {
     fix: "check cable and transceiver; read link_downed and the kernel log twice, some minutes apart",
     quiet_if: "all readings agree, or they come from different machines",
     source: "ROCm/rccl#1423; Linux drivers/infiniband/core/sysfs.c (link_downed)",
+};
+
+pub(crate) const PKEY: Cause = Cause {
+    id: "ib-pkey-limited",
+    what: "an InfiniBand port is only a limited member of its partitions, or UCX finds no partition key that it may use",
+    why: "two limited members cannot talk to each other; without a key UCX does not use the port",
+    fix: "make the port a full member of the partition at the subnet manager; check UCX_IB_PKEY",
+    quiet_if: "one key has full membership (its highest bit is set), or the port speaks Ethernet, where index 0 is always right",
+    source: "ucx src/uct/ib/base/ib_iface.c (there is no valid pkey to use)",
 };
 
 /// What is wrong with a port.
@@ -184,6 +193,7 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         }
     }
     active(&known, &quiet, findings);
+    limited(&known, findings);
     let without: Vec<String> = ports
         .iter()
         .filter(|p| p.selected && !p.port.state.is_seen())
@@ -297,6 +307,37 @@ fn active(known: &[&PortRef<'_>], quiet: &[String], findings: &mut Findings) {
             Reason::NotApplicable,
             format!("not active: {}", list(quiet)),
         ));
+    }
+}
+
+/// InfiniBand ports without full membership of any partition.
+fn limited(known: &[&PortRef<'_>], findings: &mut Findings) {
+    const FULL: u32 = 0x8000;
+    for port in known {
+        let keys = &port.port.pkeys;
+        let full = keys
+            .values()
+            .filter_map(|key| key.value())
+            .any(|key| key & FULL != 0);
+        if port.fabric != Fabric::InfiniBand || !port.is_active() || full {
+            continue;
+        }
+        let Some(first) = keys.values().find(|key| key.is_seen()) else {
+            continue;
+        };
+        findings.push(
+            Finding::warn(
+                NAME,
+                &PKEY,
+                format!(
+                    "{} is only a limited member of its partitions (pkey {:#06x}): it reaches full members only",
+                    port.label(),
+                    first.value().copied().unwrap_or_default()
+                ),
+            )
+            .device(port.label())
+            .seen(first, "pkey"),
+        );
     }
 }
 

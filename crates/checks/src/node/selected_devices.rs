@@ -12,6 +12,9 @@ use settings::ucx_net_devices::{ItemKind, classify};
 use super::ports::{Fabric, PortRef, is_azure_front_end, list, near_a_gpu, ports, rate, rate_of};
 use super::selection::{Selection, Selector};
 use crate::check::{Cause, Check, Run};
+use crate::env::ucx_net_devices::{
+    AZURE_FRONT_END, LOOPBACK, MANY_GPUS, NETDEV_ONLY, SINGLE_NIC, SPACE, SYNTAX,
+};
 use crate::finding::{Finding, Findings};
 use crate::node_view::NodeView;
 
@@ -62,12 +65,64 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let ports = ports(view);
     for selector in &selection.selectors {
         let before = findings.results().len();
+        if selector.name == "UCX_NET_DEVICES" {
+            value(view, selector, findings);
+        }
         missing(view, selector, findings);
         fitting(view, selector, &ports, findings);
         if findings.results().len() == before {
             fine(view, selector, &ports, findings);
         }
     }
+}
+
+/// The value itself, by the rules that hold for recipes too.
+fn value(view: &NodeView<'_>, selector: &Selector<'_>, findings: &mut Findings) {
+    let items = classify(selector.value);
+    let shown = format!("UCX_NET_DEVICES={}", selector.value);
+    let mut push = |finding: Finding| findings.push(finding.seen(selector.fact, "setting"));
+    if items.iter().any(|i| i.kind == ItemKind::SpaceOrQuote) {
+        push(Finding::warn(
+            NAME,
+            &SPACE,
+            format!("{shown}: UCX does not trim spaces and quotes, so an item matches nothing"),
+        ));
+    }
+    if items.iter().any(|i| i.kind == ItemKind::Pattern) {
+        push(Finding::fail(
+            NAME,
+            &SYNTAX,
+            format!("{shown}: UCX takes exact names, so a pattern matches nothing"),
+        ));
+    }
+    let interfaces_only = !selector.value.starts_with('^')
+        && !items.is_empty()
+        && items
+            .iter()
+            .all(|i| i.kind == ItemKind::Netdev && !view.seen.rdma.devices.contains_key(i.text));
+    if !interfaces_only {
+        return;
+    }
+    if items.iter().all(|i| i.text == "lo") {
+        push(Finding::fail(
+            NAME,
+            &LOOPBACK,
+            format!("{shown}: nothing outside this network namespace can be reached"),
+        ));
+        return;
+    }
+    let detail = format!("{shown} names interfaces only: that allows TCP and no RDMA");
+    let rdma_here = view
+        .seen
+        .rdma
+        .devices
+        .iter()
+        .any(|(name, device)| !super::rdma_devices::is_software(name, device));
+    push(if rdma_here || view.is_kv_worker() {
+        Finding::fail(NAME, &NETDEV_ONLY, detail)
+    } else {
+        Finding::warn(NAME, &NETDEV_ONLY, detail)
+    });
 }
 
 /// The whole list of devices is here.
@@ -146,7 +201,7 @@ fn fitting(
             findings.push(
                 Finding::warn(
                     NAME,
-                    &crate::env::ucx_net_devices::AZURE_FRONT_END,
+                    &AZURE_FRONT_END,
                     format!(
                         "{} selects {}, Azure's front-end network",
                         selector.name,
@@ -182,6 +237,29 @@ fn fitting(
                     .seen(&port.port.state, "port"),
             );
         }
+    }
+    let gpus = view.seen.gpu.gpus.len();
+    let alike = others.iter().any(|p| {
+        ports
+            .iter()
+            .any(|mine| chosen(selector, mine) && mine.class() == p.class())
+    });
+    if let [one] = selector.named.as_slice()
+        && alike
+        && u64::try_from(gpus).unwrap_or(u64::MAX) >= MANY_GPUS
+    {
+        findings.push(
+            Finding::warn(
+                NAME,
+                &SINGLE_NIC,
+                format!(
+                    "{} selects {} alone for {gpus} GPUs, and other ports of its kind are active",
+                    selector.name, one.device
+                ),
+            )
+            .device(one.device.clone())
+            .seen(selector.fact, "setting"),
+        );
     }
     for named in &selector.named {
         if near_a_gpu(view, &named.device) == Some(false) && done.insert(&named.device) {

@@ -261,6 +261,9 @@ pub struct Port {
     pub capability_mask: Fact<u32>,
     /// By index. Empty entries are left out.
     pub gids: BTreeMap<u32, Gid>,
+    /// Partition keys by index: `0xffff` is full membership of the default partition, `0x7fff` limited. Empty
+    /// entries (`0x0000`) are left out.
+    pub pkeys: BTreeMap<u32, Fact<u32>>,
     /// `port_xmit_data` (units of 4 bytes), `link_downed`, `hw_counters/out_of_sequence`.
     pub counters: BTreeMap<String, Fact<u64>>,
 }
@@ -283,6 +286,7 @@ merge_fields!(Port {
     port_guid,
     capability_mask,
     gids,
+    pkeys,
     counters
 });
 

@@ -13,7 +13,7 @@ pub(crate) mod pod_network;
 pub(crate) mod prefill_decode;
 pub(crate) mod roles;
 pub(crate) mod setting_names;
-mod setting_notes;
+pub(crate) mod setting_notes;
 pub(crate) mod setting_values;
 pub(crate) mod settings_in_force;
 pub(crate) mod side_channel;

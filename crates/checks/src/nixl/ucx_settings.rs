@@ -5,7 +5,7 @@
 
 use settings::ucx_tls::{self, Build, Init};
 
-use crate::check::{Cause, Check, Run};
+use crate::check::{Check, Run};
 use crate::env::setting_notes::WARNINGS_OFF;
 use crate::env::setting_values::GPUDIRECT_OFF;
 use crate::env::ucx_tls as rules;

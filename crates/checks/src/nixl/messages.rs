@@ -9,6 +9,7 @@ use model::observation::log::Event;
 
 use crate::check::{Cause, Check, Run};
 use crate::env::prefill_decode::VERSION_SKEW;
+use crate::env::setting_notes::PLUGIN_DIR;
 use crate::env::setting_values::INVALID;
 use crate::env::ucx_tls::NO_GPU_MEMORY;
 use crate::finding::{Finding, Findings};
@@ -22,7 +23,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "NIXL has its backend, its plugin and its hardware",
     source: include_str!("messages.rs"),
-    causes: &[CUDA, HARDWARE, PLUGIN, ERRORS],
+    causes: &[CUDA, HARDWARE, ERRORS],
     notes: &[NO_EVIDENCE],
     run: Run::Place(run),
 };
@@ -45,14 +46,8 @@ const HARDWARE: Cause = Cause {
     source: "NIXL hw_info: counts PCI class 0207 and EFA",
 };
 
-const PLUGIN: Cause = Cause {
-    id: "nixl-plugin-dir",
-    what: "NIXL does not find a plugin, or cannot load it",
-    why: "the backend is not there: the engine stops, or goes on without KV transfer",
-    fix: "remove NIXL_PLUGIN_DIR or point it to the folder of libplugin_UCX.so; install the libraries that the plugin needs (NIXL_LOG_LEVEL=INFO names them)",
-    quiet_if: "a plugin of a backend that nobody asked for",
-    source: "NIXL plugin manager",
-};
+/// What to do where a plugin is missing, whether or not the variable is set.
+const PLUGIN_FIX: &str = "remove NIXL_PLUGIN_DIR or point it to the folder of libplugin_UCX.so; install the libraries that the plugin needs (NIXL_LOG_LEVEL=INFO names them)";
 
 const ERRORS: Cause = Cause {
     id: "nixl-err-codes",
@@ -76,7 +71,10 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let before = findings.results().len();
     for event in &view.seen.log.events {
         let at = std::slice::from_ref(&event.origin);
-        if let Some(finding) = of(event, view) {
+        if let Some(mut finding) = of(event, view) {
+            if finding.cause() == Some(PLUGIN_DIR.id) {
+                finding = finding.fix(PLUGIN_FIX);
+            }
             findings.push(finding.read_at(at, "log line"));
         }
     }
@@ -152,7 +150,7 @@ fn of(event: &Event, view: &NodeView<'_>) -> Option<Finding> {
         ),
         "nixl-backend-unsupported" => Finding::fail(
             NAME,
-            &PLUGIN,
+            &PLUGIN_DIR,
             format!(
                 "NIXL: unsupported backend {}, which means that its plugin is not there or cannot be loaded",
                 field("backend")
@@ -160,7 +158,7 @@ fn of(event: &Event, view: &NodeView<'_>) -> Option<Finding> {
         ),
         "nixl-plugin-missing" => Finding::fail(
             NAME,
-            &PLUGIN,
+            &PLUGIN_DIR,
             format!(
                 "NIXL skips the backend {}: its plugin is not there, and only a warning says so",
                 field("backend")
@@ -168,17 +166,17 @@ fn of(event: &Event, view: &NodeView<'_>) -> Option<Finding> {
         ),
         "nixl-plugin-directory" => Finding::fail(
             NAME,
-            &PLUGIN,
+            &PLUGIN_DIR,
             format!(
                 "NIXL cannot read the plugin folder {}: {}",
                 field("directory"),
                 field("error")
             ),
         ),
-        "nixl-no-plugins" => Finding::fail(NAME, &PLUGIN, "NIXL has no plugin at all"),
+        "nixl-no-plugins" => Finding::fail(NAME, &PLUGIN_DIR, "NIXL has no plugin at all"),
         "nixl-soname" => Finding::fail(
             NAME,
-            &PLUGIN,
+            &PLUGIN_DIR,
             format!(
                 "NIXL is bound to another UCX than NIXL_UCX_EXPECTED_SONAME asks for: {}",
                 field("path")
@@ -220,10 +218,10 @@ fn plugin(event: &Event, view: &NodeView<'_>) -> Option<Finding> {
                 .any(|v| v.value().is_some_and(|v| v.contains(backend)))
         });
     match backend {
-        "UCX" => Some(Finding::fail(NAME, &PLUGIN, what)),
+        "UCX" => Some(Finding::fail(NAME, &PLUGIN_DIR, what)),
         // nixl/libfabric tells it.
         "LIBFABRIC" => None,
-        _ if asked => Some(Finding::fail(NAME, &PLUGIN, what)),
+        _ if asked => Some(Finding::fail(NAME, &PLUGIN_DIR, what)),
         _ => None,
     }
 }

@@ -236,9 +236,6 @@ fn cases() -> Vec<Case> {
 }
 
 fn gpus() -> Vec<Case> {
-    let closed =
-        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.00  Mon Jan  1 00:00:00 UTC 2026";
-    let _closed = closed;
     vec![
         case(
             "gpu-driver-not-answering",

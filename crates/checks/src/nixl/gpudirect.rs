@@ -63,6 +63,9 @@ struct Device {
     origins: Vec<Origin>,
 }
 
+/// Peer memory and dma-buf, where the log tells.
+type Ways = (Option<bool>, Option<bool>);
+
 fn devices(view: &NodeView<'_>) -> BTreeMap<String, Device> {
     let log = &view.seen.log;
     let mut all: BTreeMap<String, Device> = BTreeMap::new();
@@ -92,8 +95,7 @@ fn devices(view: &NodeView<'_>) -> BTreeMap<String, Device> {
 
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let devices = devices(view);
-    let mut groups: BTreeMap<(Option<bool>, Option<bool>), (Vec<&str>, Vec<Origin>)> =
-        BTreeMap::new();
+    let mut groups: BTreeMap<Ways, (Vec<&str>, Vec<Origin>)> = BTreeMap::new();
     for (name, device) in &devices {
         let group = groups.entry((device.peer, device.dmabuf)).or_default();
         group.0.push(name);
@@ -185,7 +187,7 @@ fn registration(view: &NodeView<'_>, findings: &mut Findings) {
         .chain(&failed)
         .map(|e| e.origin.clone())
         .collect();
-    if dmabuf.iter().any(|e| is_524(e)) {
+    if dmabuf.iter().any(is_524) {
         findings.push(
             Finding::fail(
                 NAME,

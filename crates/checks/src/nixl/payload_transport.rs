@@ -164,10 +164,12 @@ fn whose(scope: &Scope) -> &'static str {
 fn operation(table: &ProtocolTable) -> String {
     let mut out = table.operation.clone();
     if let Some(from) = &table.from_memory {
-        out.push_str(&format!(" from {from}"));
+        out.push_str(" from ");
+        out.push_str(from);
     }
     if let Some(to) = &table.to_memory {
-        out.push_str(&format!(" to {to}"));
+        out.push_str(" to ");
+        out.push_str(to);
     }
     out
 }

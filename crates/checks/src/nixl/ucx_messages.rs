@@ -407,9 +407,7 @@ fn module(event: &Event, view: &NodeView<'_>, said: &mut Said) {
         .iter()
         .any(|f| file.starts_with(f));
     let gpu = view.is_kv_worker() || !view.seen.gpu.gpus.is_empty();
-    if ib {
-        said.fail(event, &MODULE, detail);
-    } else if file.starts_with("libuct_cuda.") && gpu {
+    if ib || (file.starts_with("libuct_cuda.") && gpu) {
         said.fail(event, &MODULE, detail);
     }
 }

@@ -183,7 +183,7 @@ fn of(matrix: &Matrix, view: &NodeView<'_>) -> Finding {
     let none = near_none(matrix, &near);
     let mut finding = if missing.is_empty() && !near.is_empty() {
         if !none.is_empty() {
-            text.push_str(&format!("; near none of these GPUs: {}", none.join(", ")));
+            text = format!("{text}; near none of these GPUs: {}", none.join(", "));
         }
         judged(text, matrix, &near, view)
     } else {

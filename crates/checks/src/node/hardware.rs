@@ -72,14 +72,13 @@ fn kind(function: &PciDevice) -> Option<Kind> {
         Some(0x0680) if nvidia => Some(Kind::NvSwitch),
         Some(0x0207) => Some(Kind::InfiniBand),
         Some(0x0200) => Some(Kind::Ethernet),
-        Some(_) => None,
         None if nvidia && (name.contains("3d controller") || name.contains("vga")) => {
             Some(Kind::Gpu)
         }
         None if nvidia && name == "bridge" => Some(Kind::NvSwitch),
         None if name.contains("infiniband") => Some(Kind::InfiniBand),
         None if name.contains("ethernet") => Some(Kind::Ethernet),
-        None => None,
+        _ => None,
     }
 }
 

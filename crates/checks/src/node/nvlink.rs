@@ -96,12 +96,15 @@ fn board_here(gpu: &Gpu, view: &NodeView<'_>) -> Board {
     }
 }
 
+/// A model with its active and its inactive links.
+type Lost<'v> = (&'v str, Vec<u32>, Vec<u32>);
+
 fn links(view: &NodeView<'_>, findings: &mut Findings) {
     let gpus = &view.seen.gpu.gpus;
     // GPUs by what is said about them, so that eight alike are one line.
     let mut up: BTreeMap<(usize, u64), Vec<&Gpu>> = BTreeMap::new();
     let mut none: Vec<&Gpu> = Vec::new();
-    let mut lost: BTreeMap<(&str, Vec<u32>, Vec<u32>), Vec<&Gpu>> = BTreeMap::new();
+    let mut lost: BTreeMap<Lost<'_>, Vec<&Gpu>> = BTreeMap::new();
     let most = gpus.iter().map(|g| active(g).len()).max().unwrap_or(0);
     for gpu in gpus {
         let on = active(gpu);

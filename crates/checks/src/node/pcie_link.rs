@@ -47,7 +47,7 @@ struct Link<'v> {
     kind: Kind,
     /// Cards of one model have the same.
     model: String,
-    link: &'v PcieLink,
+    pcie: &'v PcieLink,
 }
 
 /// Every link by the PCI address, so that two views of one device are one.
@@ -81,7 +81,7 @@ fn links<'v>(view: &NodeView<'v>) -> Vec<Link<'v>> {
                 who,
                 kind,
                 model: name.to_owned(),
-                link: &function.pcie,
+                pcie: &function.pcie,
             },
         );
     }
@@ -95,7 +95,7 @@ fn links<'v>(view: &NodeView<'v>) -> Vec<Link<'v>> {
                     who: name.clone(),
                     kind: Kind::Card,
                     model,
-                    link: &device.pcie,
+                    pcie: &device.pcie,
                 },
             );
         }
@@ -110,13 +110,13 @@ fn links<'v>(view: &NodeView<'v>) -> Vec<Link<'v>> {
                     who: label(gpu),
                     kind: Kind::Gpu,
                     model,
-                    link: &gpu.pcie,
+                    pcie: &gpu.pcie,
                 },
             );
         }
     }
     all.into_values()
-        .filter(|l| l.link.width.is_seen() || l.link.speed_mts.is_seen())
+        .filter(|l| l.pcie.width.is_seen() || l.pcie.speed_mts.is_seen())
         .collect()
 }
 
@@ -172,19 +172,19 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let links = links(view);
     let mut good: BTreeMap<(Kind, String), Vec<&Link<'_>>> = BTreeMap::new();
     for link in &links {
-        let (narrow_here, slow_here) = (narrow(link.link), slow(link.link));
-        let words = words(link.link);
+        let (narrow_here, slow_here) = (narrow(link.pcie), slow(link.pcie));
+        let words = words(link.pcie);
         let peers: Vec<&Link<'_>> = links
             .iter()
             .filter(|l| l.kind == link.kind && l.model == link.model)
             .collect();
         let alike = peers.len() >= 2
             && peers.iter().all(|l| {
-                l.link.width.value() == link.link.width.value()
+                l.pcie.width.value() == link.pcie.width.value()
                     && (link.kind == Kind::Gpu
-                        || l.link.speed_mts.value() == link.link.speed_mts.value())
+                        || l.pcie.speed_mts.value() == link.pcie.speed_mts.value())
             });
-        let fact = &link.link.width;
+        let fact = &link.pcie.width;
         let finding = match link.kind {
             Kind::Unknown if narrow_here => Finding::warn(
                 NAME,
@@ -214,7 +214,7 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         findings.push(if fact.is_seen() {
             finding.seen(fact, "link")
         } else {
-            finding.seen(&link.link.speed_mts, "link")
+            finding.seen(&link.pcie.speed_mts, "link")
         });
     }
     for ((kind, words), alike) in good {
@@ -226,12 +226,12 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         };
         let mut finding = Finding::ok(NAME, format!("{what} at PCIe {words}: {}", listed(&names)));
         if let Some(first) = alike.first() {
-            if slow(first.link) && kind == Kind::Gpu {
+            if slow(first.pcie) && kind == Kind::Gpu {
                 finding = finding.note("an idle GPU lowers its speed");
-            } else if narrow(first.link) || slow(first.link) {
+            } else if narrow(first.pcie) || slow(first.pcie) {
                 finding = finding.note("all of a kind are alike, so this is what the slots give");
             }
-            finding = finding.seen(&first.link.width, "link");
+            finding = finding.seen(&first.pcie.width, "link");
         }
         findings.push(finding);
     }

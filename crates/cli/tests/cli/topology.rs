@@ -16,9 +16,9 @@ fn text_is_a_small_matrix() {
     assert_eq!(
         out.stdout,
         "GPUs and network cards, from topo.txt:1\n\
-        \u{20}         nearest  over  NUMA  mlx5_0  mlx5_3  mlx5_bond_0\n\
-        \u{20}   GPU0  mlx5_0   PIX   0     PIX     NODE    SYS\n\
-        \u{20}   GPU1  mlx5_3   PIX   0     NODE    PIX     SYS\n\
+        \u{20}       nearest  over  NUMA  mlx5_0  mlx5_3  mlx5_bond_0\n\
+        \u{20} GPU0  mlx5_0   PIX   0     PIX     NODE    SYS\n\
+        \u{20} GPU1  mlx5_3   PIX   0     NODE    PIX     SYS\n\
         \u{20} nearest to none of these GPUs: mlx5_bond_0\n"
     );
 }

@@ -539,19 +539,26 @@ fn gid_cases() -> Vec<Case> {
             ],
         ),
         case(
+            "roce-no-netdev-in-pod",
+            Fail,
+            &[&gids(&[])],
+            &[&gids(&[]), EFA],
+        )
+        .role(Role::Prefill),
+        case(
             "roce-only-link-local-gid",
             Warn,
             &[&local, &active],
             &[&good, &active],
         ),
         case(
-            "ucx-gid-index-pinned",
+            "gid-index-unusable",
             Fail,
             &[&good, &setting("UCX_IB_GID_INDEX=5")],
             &[&good, &setting("UCX_IB_GID_INDEX=3")],
         ),
         case(
-            "ucx-gid-index-pinned",
+            "gid-index-unusable",
             Fail,
             &[&good, &setting("UCX_IB_GID_INDEX=1")],
             &[&good, &setting("UCX_IB_GID_INDEX=auto")],
@@ -1053,4 +1060,53 @@ fn a_healthy_machine_has_no_gap() {
         assert!(told.is_empty(), "{told:?}");
         assert_eq!(report.readiness, Readiness::Unproven);
     }
+}
+
+/// Outputs of two machines in one file are no change of one port.
+#[test]
+fn two_machines_do_not_flap() {
+    let link = |state: &str| {
+        format!(
+            "link mlx5_7/1 subnet_prefix fe80:0000:0000:0000 lid 34 sm_lid 1 lmc 0 state {state} physical_state LINK_UP\n"
+        )
+    };
+    let text = format!(
+        "root@node-a:~# rdma link\n{}root@node-b:~# rdma link\n{}",
+        link("DOWN"),
+        link("ACTIVE")
+    );
+    assert!(with(&judge(&[text], None), "ib-port-flapping").is_empty());
+}
+
+/// A port near a GPU counts although others are active; one that is near none does not.
+#[test]
+fn the_matrix_tells_which_ports_count() {
+    let down = Ib {
+        state: "Down",
+        phys: "Disabled",
+        rate: 10,
+        ..NDR
+    };
+    let near_is_down = ibstat(&[
+        down,
+        Ib {
+            name: "mlx5_1",
+            ..NDR
+        },
+    ]);
+    let far_is_down = ibstat(&[
+        NDR,
+        Ib {
+            name: "mlx5_1",
+            ..down
+        },
+    ]);
+    let report = judge(&[near_is_down, MATRIX.to_owned()], None);
+    assert!(
+        with(&report, "ib-port-disabled")
+            .iter()
+            .any(|r| r.status == Status::Fail)
+    );
+    let report = judge(&[far_is_down, MATRIX.to_owned()], None);
+    assert!(with(&report, "ib-port-disabled").is_empty());
 }

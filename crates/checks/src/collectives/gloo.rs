@@ -3,6 +3,7 @@
 //! Engines start their ranks over Gloo. It carries no KV, but an engine whose ranks do not meet never starts.
 
 use crate::check::{Cause, Check, Run};
+use crate::env::setting_notes::GLOO_CARET;
 use crate::finding::{Finding, Findings};
 use crate::node_view::NodeView;
 
@@ -13,7 +14,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "Gloo reaches the other ranks",
     source: include_str!("gloo.rs"),
-    causes: &[LOOPBACK, CARET],
+    causes: &[LOOPBACK],
     notes: &[],
     run: Run::Place(run),
 };
@@ -25,15 +26,6 @@ const LOOPBACK: Cause = Cause {
     fix: "set GLOO_SOCKET_IFNAME to the interface that reaches the other nodes",
     quiet_if: "all ranks are on one node (then it is a warning, as long as nobody fails to connect)",
     source: "pytorch torch/csrc/distributed/c10d (ProcessGroupGloo, createDefaultDevice); aws-samples/aws-do-eks#50",
-};
-
-const CARET: Cause = Cause {
-    id: "gloo-socket-ifname-caret",
-    what: "GLOO_SOCKET_IFNAME names an interface that is not there, perhaps in NCCL's syntax (^lo)",
-    why: "Gloo takes one concrete name, not a list that excludes: the engine does not start",
-    fix: "set GLOO_SOCKET_IFNAME to one interface, for example that of the default route",
-    quiet_if: "the interface exists",
-    source: "gloo transport/tcp/device.cc (Unable to find address for); aws-samples/aws-do-eks#51",
 };
 
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
@@ -70,7 +62,7 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         findings.push(
             Finding::fail(
                 NAME,
-                &CARET,
+                &GLOO_CARET,
                 format!("GLOO_SOCKET_IFNAME={name} is no interface here{hint}"),
             )
             .read_at(std::slice::from_ref(&event.origin), "no address"),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use model::observation::log::Event;
 
 use crate::check::{Cause, Check, Run};
+use crate::env::setting_notes::{NCCL_IFNAME, NCCL_SOCKET};
 use crate::finding::{Finding, Findings};
 use crate::node::ports::list;
 use crate::node_view::NodeView;
@@ -19,18 +20,9 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "NCCL uses RDMA between nodes",
     source: include_str!("nccl_network.rs"),
-    causes: &[SOCKET, VERBS, NO_INTERFACE, OFI],
+    causes: &[VERBS, OFI],
     notes: &[],
     run: Run::Place(run),
-};
-
-const SOCKET: Cause = Cause {
-    id: "nccl-net-socket",
-    what: "NCCL uses sockets between nodes",
-    why: "tensor and expert parallelism over several nodes runs over TCP; where NCCL found no RDMA device, UCX in this container finds none either",
-    fix: "give the container the RDMA devices and libibverbs; unset NCCL_NET and NCCL_IB_DISABLE",
-    quiet_if: "the group stays on one node, or a later line of the same process names another network",
-    source: "nccl src/transport/net_ib (No device found), src/plugin/net.cc; NVIDIA/nccl#451, #941",
 };
 
 const VERBS: Cause = Cause {
@@ -40,15 +32,6 @@ const VERBS: Cause = Cause {
     fix: "install libibverbs1 and ibverbs-providers in the image",
     quiet_if: "NCCL then uses another RDMA network, such as the EFA plugin",
     source: "nccl src/misc/ibvsymbols.cc; NVIDIA/nccl#229",
-};
-
-const NO_INTERFACE: Cause = Cause {
-    id: "nccl-socket-ifname-wrong",
-    what: "NCCL finds no interface that NCCL_SOCKET_IFNAME allows, or uses a virtual bridge",
-    why: "ranks do not meet, and the engine does not start",
-    fix: "set NCCL_SOCKET_IFNAME to the interface of the pod network (eth0), or unset it",
-    quiet_if: "it only lists a bridge beside other interfaces and the ranks met",
-    source: "nccl src/bootstrap.cc (no socket interface found)",
 };
 
 const OFI: Cause = Cause {
@@ -65,7 +48,7 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
     if let Some(event) = log.of("nccl-no-socket-interface").next() {
         // Without a bootstrap no engine starts.
         findings.push(
-            Finding::fail(NAME, &NO_INTERFACE, "NCCL finds no socket interface")
+            Finding::fail(NAME, &NCCL_IFNAME, "NCCL finds no socket interface")
                 .read_at(std::slice::from_ref(&event.origin), "no interface"),
         );
     }
@@ -166,17 +149,18 @@ fn socket(view: &NodeView<'_>, event: &Event, findings: &mut Findings) {
         Some(found) => findings.push(
             Finding::warn(
                 NAME,
-                &SOCKET,
+                &NCCL_SOCKET,
                 if opened {
                     "NCCL found no RDMA device that it could open and uses sockets (network Socket)"
                 } else {
                     "NCCL found no RDMA device and uses sockets (network Socket): UCX here finds the same devices"
                 },
             )
+            .fix("give the container the RDMA devices and libibverbs; unset NCCL_NET and NCCL_IB_DISABLE")
             .read_at(&[found.origin.clone(), event.origin.clone()], "network"),
         ),
         None => findings.push(
-            Finding::warn(NAME, &SOCKET, "NCCL uses sockets (network Socket)")
+            Finding::warn(NAME, &NCCL_SOCKET, "NCCL uses sockets (network Socket)")
                 .collective()
                 .read_at(place, "network"),
         ),

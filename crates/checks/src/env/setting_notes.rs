@@ -183,23 +183,23 @@ notes! {
         "any other level, or unset",
         "NCCL graph/paths.cc";
     NCCL_IFNAME = "nccl-socket-ifname-wrong",
-        "NCCL_SOCKET_IFNAME names a virtual interface",
+        "NCCL_SOCKET_IFNAME names a virtual interface, or NCCL finds no interface that it allows",
         "lo, docker0, virbr0 and the like reach no other pod: NCCL's ranks do not meet",
         "name the pod's interface (eth0), or leave it out",
         "one pod; another interface is named",
-        "NCCL misc/socket.cc";
+        "NCCL misc/socket.cc, bootstrap.cc (no socket interface found)";
     GLOO_CARET = "gloo-socket-ifname-caret",
-        "GLOO_SOCKET_IFNAME begins with ^",
+        "GLOO_SOCKET_IFNAME begins with ^, or names no interface of the pod",
         "Gloo knows no deny lists: it looks for an interface of that very name and stops",
         "name one interface",
-        "a plain name",
-        "PyTorch ProcessGroupGloo";
+        "a plain name of an interface that is there",
+        "PyTorch ProcessGroupGloo; gloo transport/tcp/device.cc (Unable to find address for)";
     NCCL_SOCKET = "nccl-net-socket",
-        "NCCL_NET=Socket in a worker that spans nodes",
+        "NCCL_NET=Socket in a worker that spans nodes, or NCCL's log says that it uses sockets",
         "NCCL uses TCP between the nodes of this worker; it has no effect on KV over NIXL",
         "remove NCCL_NET",
-        "one node",
-        "NCCL plugin/net.cc";
+        "one node, or a later line of the same process names another network",
+        "NCCL plugin/net.cc, transport/net_ib (No device found); NVIDIA/nccl#451, #941";
     NCCL_GID = "nccl-gid-index-set-new",
         "NCCL_IB_GID_INDEX is set",
         "NCCL 2.21 and later find the address by themselves, and a fixed number can be wrong in pods",

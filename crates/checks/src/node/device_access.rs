@@ -87,15 +87,20 @@ fn uverbs<'v>(view: &NodeView<'v>) -> Vec<(&'v str, &'v DevNode)> {
         .collect()
 }
 
-/// Hardware that some source lists.
-fn hardware(view: &NodeView<'_>) -> Vec<String> {
-    view.seen
+/// Devices that some source lists: hardware, and software only where there is no hardware.
+fn listed(view: &NodeView<'_>) -> Vec<String> {
+    let (software, hardware): (Vec<_>, Vec<_>) = view
+        .seen
         .rdma
         .devices
         .iter()
-        .filter(|(name, device)| !is_software(name, device))
-        .map(|(name, _)| name.clone())
-        .collect()
+        .partition(|(name, device)| is_software(name, device));
+    let which = if hardware.is_empty() {
+        software
+    } else {
+        hardware
+    };
+    which.into_iter().map(|(name, _)| name.clone()).collect()
 }
 
 fn node_origins(view: &NodeView<'_>) -> Vec<Origin> {
@@ -113,7 +118,7 @@ fn node_origins(view: &NodeView<'_>) -> Vec<Origin> {
 fn nodes(view: &NodeView<'_>, findings: &mut Findings) {
     let rdma = &view.seen.rdma;
     let nodes = uverbs(view);
-    let devices = hardware(view);
+    let devices = listed(view);
     if nodes.is_empty() {
         if !looked(view) {
             return;
@@ -303,7 +308,7 @@ fn opened_by_libibverbs(view: &NodeView<'_>, findings: &mut Findings) {
         .listings
         .iter()
         .find(|l| verbs(l.origin.from.tool) && l.devices.is_empty() && !l.cut);
-    let elsewhere: Vec<String> = hardware(view)
+    let elsewhere: Vec<String> = listed(view)
         .into_iter()
         .filter(|name| {
             !rdma

@@ -46,7 +46,7 @@ const LINK_LOCAL: Cause = Cause {
 };
 
 const PINNED: Cause = Cause {
-    id: "ucx-gid-index-pinned",
+    id: "gid-index-unusable",
     what: "a setting pins a GID index that is empty, link-local or RoCE version 1 here",
     why: "queue pairs then fail, or use an address that no router passes; the index differs from pod to pod",
     fix: "remove the pin: UCX chooses a routable RoCE version 2 GID by itself",

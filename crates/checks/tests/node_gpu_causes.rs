@@ -571,10 +571,11 @@ fn ucx_cases() -> Vec<Case> {
         ),
         case(
             "ucx-offers-no-cuda",
-            Status::Warn,
+            Status::Fail,
             resources(&[tcp, rc]),
             resources(&[tcp, rc]) + CUDA_DOMAIN,
-        ),
+        )
+        .role(Role::Decode),
         case(
             "ucx-transport-not-opened",
             Status::Fail,
@@ -737,6 +738,25 @@ fn ucx_cases() -> Vec<Case> {
                 "ERROR",
                 "no usable transports/devices (asked rc,cuda_copy on network:intra-node:accelerator:loopback:)",
             ),
+        ),
+        // UCX 1.18 leaves out the blank before `on`.
+        case(
+            "ucx-netdev-excludes-everything",
+            Status::Fail,
+            ucx(
+                "ERROR",
+                "no usable transports/devices (asked ud_mlx5on network:mlx5_0:1 intra-node:loopback:)",
+            ),
+            ucx(
+                "ERROR",
+                "no usable transports/devices (asked ud_mlx5on network:intra-node:loopback:)",
+            ),
+        ),
+        case(
+            "soft-roce",
+            Status::Warn,
+            resources(&[("mlx5_9", "rc_verbs", "rxe0:1")]) + CUDA_DOMAIN,
+            resources(&[rc]) + CUDA_DOMAIN,
         ),
         case(
             "ucx-tls-list-without-tcp",

@@ -80,6 +80,14 @@ fn of_tls(value: &str, view: &NodeView<'_>) -> Finding {
                 .note("right for a process that moves no KV, such as an MPI launcher; --role tells")
         };
     }
+    let nvidia = !view.seen.gpu.gpus.is_empty();
+    if !effect.detect && !effect.other_gpus() && (kv || nvidia) {
+        return if kv && nvidia {
+            Finding::fail(NAME, &rules::NO_GPU_MEMORY, text)
+        } else {
+            Finding::warn(NAME, &rules::NO_GPU_MEMORY, text)
+        };
+    }
     if effect.tcp && !effect.rdma {
         let names = || view.seen.gpu.gpus.iter().filter_map(|g| g.name.value());
         if names().next().is_some() && !names().any(|n| is_mnnvl(n)) {

@@ -116,8 +116,14 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         }
     }
     let folders: BTreeSet<&str> = copies.iter().map(|(f, _)| *f).collect();
+    // A log names its UCX once for each process.
+    let mut told: BTreeSet<(Option<&str>, Option<&str>, bool)> = BTreeSet::new();
     for build in &software.ucx {
-        of(build, folders.len() > 1, view, findings);
+        let version = build.version.as_deref();
+        let known = build.configure.is_empty() && build.definitions.is_empty();
+        if told.insert((version, build.library.as_deref(), known)) || !known {
+            of(build, folders.len() > 1, view, findings);
+        }
     }
     if let (Some(files), Some(libraries)) = (
         software.verbs_providers.value(),

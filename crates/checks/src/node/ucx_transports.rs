@@ -11,6 +11,7 @@ use model::observation::software::{UcxResources, UcxTransport};
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
+use crate::node::rdma_devices::SOFTWARE;
 use crate::node_view::NodeView;
 
 const NAME: &str = "node/ucx-transports";
@@ -133,6 +134,14 @@ fn of_memlock(error: &str) -> bool {
             && (error.contains("create_cq") || error.contains("reg_mr")))
 }
 
+/// Software RDMA by the names that the kernel's own tools give.
+fn is_software(transport: &UcxTransport) -> bool {
+    transport
+        .device
+        .as_deref()
+        .is_some_and(|d| d.starts_with("rxe") || d.starts_with("siw"))
+}
+
 fn of(resources: &UcxResources, view: &NodeView<'_>, findings: &mut Findings) {
     let at = std::slice::from_ref(&resources.origin);
     let usable = |t: &&UcxTransport| !t.failed_to_open;
@@ -234,7 +243,11 @@ fn of(resources: &UcxResources, view: &NodeView<'_>, findings: &mut Findings) {
         let finding = if kv || !view.seen.gpu.gpus.is_empty() {
             Finding::fail(NAME, &NO_GPU, what)
         } else {
-            Finding::warn(NAME, &NO_GPU, what)
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                format!("{what}; whether a GPU is here is not shown (--role tells)"),
+            )
         };
         findings.push(finding.read_at(at, "no CUDA"));
     }
@@ -247,6 +260,14 @@ fn of(resources: &UcxResources, view: &NodeView<'_>, findings: &mut Findings) {
     } else {
         format!("; for GPU memory {}", names.join(", "))
     };
+    if opened.iter().all(|t| is_software(t)) {
+        let what = format!(
+            "UCX offers software RDMA only: {}",
+            on_devices(opened.iter().copied())
+        );
+        findings.push(Finding::warn(NAME, &SOFTWARE, what).read_at(at, "software"));
+        return;
+    }
     findings.push(
         Finding::ok(
             NAME,

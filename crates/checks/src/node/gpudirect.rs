@@ -5,9 +5,9 @@
 //! registers it. So a missing module alone is no fault. What is possible is not yet used: only the protocol table and
 //! counters show that. `memory types: host` of an RDMA device in `ucx_info -d` is no proof against dma-buf.
 
-use model::Reason;
 use model::observation::modules::Presence;
 use model::observation::software::{MemoryDomain, UcxResources};
+use model::{Reason, Status};
 
 use super::words::{is_geforce, is_spark, label};
 use crate::check::{Cause, Check, Run};
@@ -21,7 +21,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "network cards can reach GPU memory",
     source: include_str!("gpudirect.rs"),
-    causes: &[NOTHING, PEERMEM, GEFORCE, SPARK, ACS],
+    causes: &[NOTHING, PEERMEM, STALE, GEFORCE, SPARK, ACS],
     notes: &[HOST_ONLY, LEGACY, USE_COUNT, VIRTUAL, EFA],
     run: Run::Place(run),
 };
@@ -42,6 +42,15 @@ const PEERMEM: Cause = Cause {
     fix: "modprobe nvidia-peermem (GPU operator: driver.rdma.enabled), or the open kernel modules with Linux 5.12 or newer",
     quiet_if: "dma-buf works or may work; no GPU; EFA, which uses dma-buf",
     source: "NVIDIA GPU operator; UCX ib_md.c:1417-1455",
+};
+
+const STALE: Cause = Cause {
+    id: "gdr-peermem-stale-abi",
+    what: "the kernel refuses to load nvidia_peermem (Invalid argument)",
+    why: "the module was built against other RDMA modules, or these have no peer memory interface: that way to GPUDirect is shut",
+    fix: "rebuild the GPU driver after the RDMA drivers (OFED, DOCA) were installed, or use dma-buf",
+    quiet_if: "dma-buf works; the module is loaded now",
+    source: "nvidia-peermem.c; NVIDIA GPU operator",
 };
 
 const GEFORCE: Cause = Cause {
@@ -238,6 +247,14 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
     if findings.results().len() == before {
         by_system(view, findings);
     }
+    let works = findings
+        .results()
+        .iter()
+        .skip(before)
+        .any(|r| r.status == Status::Ok);
+    if !works {
+        refused(view, findings);
+    }
 }
 
 fn virtual_note(finding: Finding, view: &NodeView<'_>) -> Finding {
@@ -313,6 +330,25 @@ fn by_ucx(ucx: &Ucx<'_>, peer_memory: bool, view: &NodeView<'_>, findings: &mut 
             )
         };
         findings.push(finding.read_at(at, "memory types"));
+    }
+}
+
+/// The kernel's own words about the module.
+fn refused(view: &NodeView<'_>, findings: &mut Findings) {
+    let refused = view.seen.log.of("kernel-peermem-not-loaded").find(|e| {
+        e.field("module")
+            .is_some_and(|m| matches!(m, "nvidia_peermem" | "nvidia-peermem" | "nv_peer_mem"))
+    });
+    if let Some(event) = refused {
+        let error = event.field("error").unwrap_or_default();
+        findings.push(
+            Finding::warn(
+                NAME,
+                &STALE,
+                format!("the kernel refuses to load nvidia_peermem: {error}"),
+            )
+            .read_at(std::slice::from_ref(&event.origin), "refused"),
+        );
     }
 }
 

@@ -499,6 +499,12 @@ fn gpudirect() -> Vec<Case> {
         ),
         case("gdr-host-only-list-is-not-proof", Status::Ok, format!("#\n{exports}{}", domain(" dmabuf,")), format!("#\n{CUDA_DOMAIN}{}", domain(""))),
         case("gdr-peermem-missing", Status::Warn, format!("{old}$ lsmod\n{LSMOD}{nvidia}{rdma}"), format!("{new}$ lsmod\n{LSMOD}{nvidia}{rdma}")),
+        case(
+            "gdr-peermem-stale-abi",
+            Status::Warn,
+            "modprobe: ERROR: could not insert 'nvidia_peermem': Invalid argument\n",
+            format!("modprobe: ERROR: could not insert 'nvidia_peermem': Invalid argument\n#\n{exports}{}", domain(" dmabuf,")),
+        ),
         case("gdr-geforce-unsupported", Status::Warn, all_inactive("NVIDIA GeForce RTX 4090"), all_inactive("NVIDIA RTX PRO 6000 Blackwell")),
         case("gdr-dgx-spark", Status::Warn, all_inactive("NVIDIA GB10"), all_inactive("NVIDIA GB200")),
         case("gdr-acs-bare-metal", Status::Warn, "17:00.0 PCI bridge: Example Switch\n\tACSCtl: SrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+\n", "17:00.0 PCI bridge: Example Switch\n\tACSCtl: SrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+\n")

@@ -70,6 +70,7 @@ Register-ArgumentCompleter -Native -CommandName 'check-interconnect' -ScriptBloc
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Format, and a file to write it to; may be given several times: text, short, json, jsonl')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to color text')
             [CompletionResult]::new('--fail-on', '--fail-on', [CompletionResultType]::ParameterName, 'From what on to exit with 1')
+            [CompletionResult]::new('--topology', '--topology', [CompletionResultType]::ParameterName, 'Print which network card serves which GPU, and over what, instead of a verdict; as text or json')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Tell every result in full')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Tell every result in full')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')

@@ -373,7 +373,7 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__node)
-            opts="-n -c -o -v -h -V --from --role --namespace --pod --container --output --color --fail-on --verbose --help --version"
+            opts="-n -c -o -v -h -V --from --role --topology --namespace --pod --container --output --color --fail-on --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

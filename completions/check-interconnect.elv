@@ -65,6 +65,7 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
             cand --output 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
             cand --color 'When to color text'
             cand --fail-on 'From what on to exit with 1'
+            cand --topology 'Print which network card serves which GPU, and over what, instead of a verdict; as text or json'
             cand -v 'Tell every result in full'
             cand --verbose 'Tell every result in full'
             cand -h 'Print help (see more with ''--help'')'

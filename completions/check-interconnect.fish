@@ -70,6 +70,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand no
 warn\t'Also a warning'
 unproven\t'Also a deployment that nothing has proven'
 never\t'Never: 1 and 3 become 0'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l topology -d 'Print which network card serves which GPU, and over what, instead of a verdict; as text or json'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s v -l verbose -d 'Tell every result in full'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s V -l version -d 'Print version'

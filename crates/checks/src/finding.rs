@@ -140,6 +140,16 @@ impl Finding {
         self
     }
 
+    /// Its sentence.
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    /// The name of its cause.
+    pub(crate) fn cause(&self) -> Option<&'static str> {
+        self.0.cause
+    }
+
     /// A fix that fits better than the cause's general one.
     pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {
         self.0.fix = Some(fix.into());

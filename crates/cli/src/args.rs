@@ -189,6 +189,9 @@ pub struct NodeArgs {
     /// What runs there, where nothing else tells: the lack of a fabric is then a failure
     #[arg(long, value_enum, value_name = "ROLE")]
     pub role: Option<RoleArg>,
+    /// Print which network card serves which GPU, and over what, instead of a verdict; as text or json
+    #[arg(long)]
+    pub topology: bool,
     /// Namespace of the pod (not in this version)
     #[arg(short, long)]
     pub namespace: Option<String>,
@@ -220,6 +223,7 @@ Examples:
   check-interconnect node --role decode -o json
   check-interconnect node --from ibstat.txt topo.txt worker.log
   nvidia-smi topo -m | check-interconnect node --from -
+  check-interconnect node --from topo.txt --topology
 
 Knows ibstat, ibstatus, ibv_devinfo, ibv_devices, ibdev2netdev, rdma link, show_gids, lsmod, nvidia-smi \
 (topo, nvlink, -q), dcgmi nvlink, gpud, ucx_info, fi_info, lspci, listings of /dev/infiniband, dumps of sysfs, \

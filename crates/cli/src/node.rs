@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use checks::NodeFacts;
-use model::Role;
 use model::observation::{Merge as _, NotRead, Observation, Unrecognised};
+use model::{Exit, Role};
+
+use report::Format;
 
 use crate::args::{NodeArgs, RoleArg};
 use crate::output::Outputs;
@@ -18,7 +20,10 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
-    Outputs::from_args(&args.output)?;
+    let outputs = Outputs::from_args(&args.output)?;
+    if args.topology {
+        outputs.only(&[Format::Text, Format::Json], "--topology")?;
+    }
     if args.from.is_empty() {
         return here(args);
     }
@@ -32,6 +37,9 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, String> {
                 return Err(format!("{}: {why}", path.display()));
             }
         }
+    }
+    if args.topology {
+        return topology(&observation, &missing, &outputs);
     }
     let facts = NodeFacts {
         observation,
@@ -77,6 +85,9 @@ fn here(args: &NodeArgs) -> Result<ExitCode, String> {
             ));
         }
     }
+    if args.topology {
+        return topology(&facts.observation, &[], &Outputs::from_args(&args.output)?);
+    }
     let report = checks::judge_node("node", &facts, Vec::new());
     crate::finish(&report, &args.output)
 }
@@ -84,6 +95,28 @@ fn here(args: &NodeArgs) -> Result<ExitCode, String> {
 #[cfg(not(unix))]
 fn here(args: &NodeArgs) -> Result<ExitCode, String> {
     crate::finish(&live::not_built("node"), &args.output)
+}
+
+/// Prints the map of GPUs and network cards. Without one, too little could be read.
+fn topology(
+    observation: &Observation,
+    missing: &[PathBuf],
+    outputs: &Outputs,
+) -> Result<ExitCode, String> {
+    let maps = checks::topology(observation);
+    outputs.write_texts(|format, options| match format {
+        Format::Json => report::topology::json(&maps),
+        _ => report::topology::text(&maps, options.ascii),
+    })?;
+    let exit = if !missing.is_empty() {
+        crate::complain(&no_such_file(missing));
+        Exit::Usage
+    } else if maps.is_empty() {
+        Exit::Inconclusive
+    } else {
+        Exit::Ok
+    };
+    Ok(ExitCode::from(exit.code()))
 }
 
 fn role(role: RoleArg) -> Role {

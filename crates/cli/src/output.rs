@@ -64,23 +64,52 @@ impl Outputs {
         })
     }
 
-    /// Writes the report everywhere. Files first: standard output may be closed by its reader at any time.
+    /// Refuses formats that something does not have.
+    pub(crate) fn only(&self, formats: &[Format], what: &str) -> Result<(), String> {
+        let other = self.targets.iter().find(|t| !formats.contains(&t.format));
+        match other {
+            None => Ok(()),
+            Some(target) => {
+                let names: Vec<&str> = formats.iter().map(|f| f.as_str()).collect();
+                Err(format!(
+                    "{what} has no format {}; it has {}",
+                    target.format,
+                    names.join(" and ")
+                ))
+            }
+        }
+    }
+
+    /// Writes the report everywhere.
     pub(crate) fn write(&self, report: &Report) -> Result<(), String> {
+        self.write_each(|format, options, out| report::render(format, report, options, out))
+    }
+
+    /// Writes a text of another kind everywhere.
+    pub(crate) fn write_texts(
+        &self,
+        text: impl Fn(Format, &Options) -> String,
+    ) -> Result<(), String> {
+        self.write_each(|format, options, out| out.write_all(text(format, options).as_bytes()))
+    }
+
+    /// Files first: standard output may be closed by its reader at any time.
+    fn write_each(
+        &self,
+        render: impl Fn(Format, &Options, &mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<(), String> {
         for target in &self.targets {
             if let Some(path) = &target.file {
                 let options = self.options(false);
-                atomically(path, |out| {
-                    report::render(target.format, report, &options, out)
-                })
-                .map_err(|e| format!("cannot write {}: {}", path.display(), reason(&e)))?;
+                atomically(path, |out| render(target.format, &options, out))
+                    .map_err(|e| format!("cannot write {}: {}", path.display(), reason(&e)))?;
             }
         }
         for target in self.targets.iter().filter(|t| t.file.is_none()) {
             let terminal = io::stdout().is_terminal();
             let options = self.options(terminal);
             let mut out = BufWriter::new(io::stdout().lock());
-            let written = report::render(target.format, report, &options, &mut out)
-                .and_then(|()| out.flush());
+            let written = render(target.format, &options, &mut out).and_then(|()| out.flush());
             match written {
                 // The reader has seen enough (head, less): no error of ours.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}

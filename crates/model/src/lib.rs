@@ -13,6 +13,7 @@ pub mod place;
 pub mod report_v1;
 pub mod result;
 pub mod setting;
+pub mod topology;
 pub mod verdict;
 pub mod worker;
 

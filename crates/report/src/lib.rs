@@ -24,6 +24,7 @@ mod screen;
 mod short;
 mod snippet;
 mod text;
+pub mod topology;
 
 #[cfg(test)]
 mod samples;

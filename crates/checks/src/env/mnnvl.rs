@@ -31,7 +31,7 @@ pub(crate) const CHECK: Check = Check {
     run: Run::Recipe(run),
 };
 
-const NO_FABRIC_ALLOCATOR: Cause = Cause {
+pub(crate) const NO_FABRIC_ALLOCATOR: Cause = Cause {
     id: "mnnvl-kv-memory-no-fabric-handle",
     what: "the transport list relies on multi-node NVLink and nothing visible allocates KV memory with fabric handles",
     why: "memory from plain cudaMalloc cannot be exported to another node; UCX silently takes tcp, or finds no way if the list has none",

@@ -107,7 +107,7 @@ const GID_DIFFERS: Cause = Cause {
     source: "UCX ib_device.c (GID selection)",
 };
 
-const VERSION_SKEW: Cause = Cause {
+pub(crate) const VERSION_SKEW: Cause = Cause {
     id: "ucx-pd-version-skew",
     what: "prefill and decode run different versions of the same image",
     why: "their UCX and NIXL can differ too: wire-up of different UCX releases and NIXL's metadata are not always compatible",

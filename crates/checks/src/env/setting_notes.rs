@@ -118,7 +118,7 @@ notes! {
         "both are set; another library carries KV",
         "UCX ib_iface.c; NCCL net_ib";
     PLUGIN_DIR = "nixl-plugin-dir",
-        "NIXL_PLUGIN_DIR is set",
+        "NIXL_PLUGIN_DIR is set, or a log says that NIXL has no plugin for a backend",
         "NIXL finds its backends in that directory only: without libplugin_UCX.so of the same version there the backend cannot be made",
         "remove it, or check the directory in the image",
         "unset",

@@ -34,7 +34,7 @@ pub(crate) const CHECK: Check = Check {
     run: Run::Recipe(run),
 };
 
-const INVALID: Cause = Cause {
+pub(crate) const INVALID: Cause = Cause {
     id: "setting-value-invalid",
     what: "a value that the library cannot read",
     why: "depending on the variable UCX does not start, or drops a whole transport family (RDMA with UCX_IB_…) and goes on without it; Mooncake takes a word for 0",
@@ -43,7 +43,7 @@ const INVALID: Cause = Cause {
     source: "UCX parser.c:250-319, uct_md.c:275; Mooncake config.cpp",
 };
 
-const GPUDIRECT_OFF: Cause = Cause {
+pub(crate) const GPUDIRECT_OFF: Cause = Cause {
     id: "ucx-gdr-forced-off",
     what: "UCX_IB_GPU_DIRECT_RDMA is off",
     why: "GPU memory is never registered with the NIC: every transfer is staged through host memory",

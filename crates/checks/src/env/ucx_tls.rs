@@ -47,7 +47,7 @@ pub(crate) const CHECK: Check = Check {
     run: Run::Recipe(run),
 };
 
-const TCP_ONLY: Cause = Cause {
+pub(crate) const TCP_ONLY: Cause = Cause {
     id: "ucx-tls-tcp-only",
     what: "UCX_TLS leaves TCP as the only transport between nodes",
     why: "no RDMA transport may be chosen: KV goes over sockets, and GPU data through host memory",
@@ -65,7 +65,7 @@ const COPIED_FROM_JOB: Cause = Cause {
     source: "NCCL test manifests of several clouds",
 };
 
-const CUDA_IPC_TCP: Cause = Cause {
+pub(crate) const CUDA_IPC_TCP: Cause = Cause {
     id: "cuda-ipc-tcp-without-imex",
     what: "UCX_TLS is cuda_ipc, cuda_copy and tcp, and no compute domain or RDMA resource is asked for",
     why: "this is the list for multi-node NVLink; without an IMEX channel KV between nodes goes over TCP, whatever UCX_CUDA_IPC_ENABLE_MNNVL says",
@@ -92,7 +92,7 @@ const RC_ONLY: Cause = Cause {
     source: "UCX select.c:722",
 };
 
-const NO_GPU_MEMORY: Cause = Cause {
+pub(crate) const NO_GPU_MEMORY: Cause = Cause {
     id: "ucx-tls-no-gpu-memory-transport",
     what: "UCX_TLS is an allow list without the accelerator's memory transport (cuda_copy, rocm_copy, ze_copy)",
     why: "UCX takes GPU memory for host memory; NIXL refuses to register it",
@@ -101,7 +101,7 @@ const NO_GPU_MEMORY: Cause = Cause {
     source: "UCX cuda_copy_md.c:132; NIXL ucx_utils.cpp:659-664",
 };
 
-const EMPTY: Cause = Cause {
+pub(crate) const EMPTY: Cause = Cause {
     id: "ucx-tls-empty-string",
     what: "UCX_TLS is set to nothing",
     why: "UCX does not start: 'The TLs list is empty'",
@@ -110,7 +110,7 @@ const EMPTY: Cause = Cause {
     source: "UCX ucp_context.c:1593",
 };
 
-const ALL_NOT_ALONE: Cause = Cause {
+pub(crate) const ALL_NOT_ALONE: Cause = Cause {
     id: "ucx-tls-all-not-alone",
     what: "UCX_TLS combines `all` with other names",
     why: "UCX cannot parse the value and does not start",
@@ -119,7 +119,7 @@ const ALL_NOT_ALONE: Cause = Cause {
     source: "UCX parser.c:1111",
 };
 
-const UNKNOWN_NAME: Cause = Cause {
+pub(crate) const UNKNOWN_NAME: Cause = Cause {
     id: "ucx-tls-unknown-name",
     what: "UCX_TLS has names that no UCX knows: misspelt, or another library's word (rdma, efa, ibverbs)",
     why: "UCX drops them with one warning in its log; what is left decides",
@@ -128,7 +128,7 @@ const UNKNOWN_NAME: Cause = Cause {
     source: "UCX ucp_context.c:764-790, 1508",
 };
 
-const MID_CARET: Cause = Cause {
+pub(crate) const MID_CARET: Cause = Cause {
     id: "ucx-tls-mid-list-caret",
     what: "a ^ stands inside UCX_TLS, not in front of it",
     why: "UCX takes ^ for a denial only in front of the whole list; inside it is part of a name that matches nothing, and the rest is a plain allow list",
@@ -137,7 +137,7 @@ const MID_CARET: Cause = Cause {
     source: "UCX parser.c:1111; vLLM's NixlConnector page shows such a list",
 };
 
-const SPELLING: Cause = Cause {
+pub(crate) const SPELLING: Cause = Cause {
     id: "ucx-tls-spaces-quotes-case",
     what: "an item of UCX_TLS has a space, a quote or an upper-case letter",
     why: "UCX does not trim or fold case: the item matches nothing and silently drops out",
@@ -146,7 +146,7 @@ const SPELLING: Cause = Cause {
     source: "UCX parser.c, ucp_context.c:1508",
 };
 
-const NO_ACTIVE_MESSAGES: Cause = Cause {
+pub(crate) const NO_ACTIVE_MESSAGES: Cause = Cause {
     id: "ucx-tls-cuda-only-no-am",
     what: "UCX_TLS leaves GPU transports only",
     why: "none of them carries active messages, which NIXL needs: 'no active messages transport'",

@@ -48,14 +48,17 @@ const NOT_LOADED: Cause = Cause {
 
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let log = &view.seen.log;
-    let rails = log
-        .of("nixl-rail-tag")
+    // A tag of something else is a matter of versions (nixl/messages).
+    let tags = || {
+        log.of("nixl-rail-tag")
+            .filter(|e| e.field("key").is_some_and(|k| k.contains("_ep_")))
+    };
+    let rails = tags()
         .chain(log.of("nixl-rail-key"))
         .chain(log.of("nixl-rail-endpoints"))
         .next();
     if let Some(event) = rails {
-        let key = log
-            .of("nixl-rail-tag")
+        let key = tags()
             .chain(log.of("nixl-rail-key"))
             .find_map(|e| e.field("key"))
             .map(|key| format!(" ({key})"))

@@ -1,4 +1,11 @@
 //! Checks of what runs in a worker, as logs show it.
 
+pub(crate) mod engine_messages;
+pub(crate) mod gpudirect;
 pub(crate) mod libfabric;
+pub(crate) mod messages;
+pub(crate) mod payload_transport;
 pub(crate) mod rdma_errors;
+pub(crate) mod ucx_connections;
+pub(crate) mod ucx_messages;
+pub(crate) mod ucx_settings;

@@ -75,7 +75,7 @@ const NOT_LOADABLE: Cause = Cause {
     source: "rdma-core libibverbs/init.c, dynamic_driver.c (couldn't load driver)",
 };
 
-const SOFTWARE: Cause = Cause {
+pub(crate) const SOFTWARE: Cause = Cause {
     id: "soft-roce",
     what: "the RDMA device is software (rxe or siw)",
     why: "verbs work, but every byte goes through the kernel's network stack: no faster than TCP",

@@ -24,4 +24,5 @@ mod hostile_text;
 mod output;
 mod secrets;
 mod support;
+mod topology;
 mod vars;

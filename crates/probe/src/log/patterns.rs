@@ -713,7 +713,14 @@ pub(super) fn refine(id: &'static str, fields: &mut Fields) {
             }
         }
         "ucx-no-usable-transport" => {
-            if let Some((asked, on)) = fields.get("asked").and_then(|t| t.split_once(" on ")) {
+            // UCX 1.18 leaves out the blank before `on`.
+            let found = fields.get("asked").and_then(|t| {
+                t.split_once(" on ").or_else(|| {
+                    let at = t.find("on network:")?;
+                    Some((t.get(..at)?, t.get(at.saturating_add(3)..)?))
+                })
+            });
+            if let Some((asked, on)) = found {
                 let (asked, on) = (asked.to_owned(), on.to_owned());
                 put(fields, "asked", asked);
                 put(fields, "on", on);

@@ -57,6 +57,7 @@ fn failure(line: &str) -> bool {
         || text.starts_with("Failed to initialize NVML")
         || text.starts_with("No devices were found")
         || text.starts_with("Unable to determine the device handle")
+        || text.starts_with("Failed to run topology matrix")
 }
 
 /// `Active: active (running) since …` of the fabric manager, or `nvidia-fabricmanager.service … running`.

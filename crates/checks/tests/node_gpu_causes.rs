@@ -101,6 +101,7 @@ fn judge(text: &str, role: Option<Role>, tune: impl FnOnce(&mut Observation)) ->
         observation,
         role,
         saved: true,
+        ..NodeFacts::default()
     };
     judge_node("node", &facts, Vec::new())
 }

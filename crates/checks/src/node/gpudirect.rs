@@ -174,7 +174,7 @@ fn ucx(from: &UcxResources) -> Ucx<'_> {
     Ucx {
         from,
         registers: rdma()
-            .filter(|d| d.registers_dmabuf)
+            .filter(|d| d.registers_dmabuf() == Some(true))
             .map(|d| d.name.as_str())
             .collect(),
         peer_memory: rdma()
@@ -183,10 +183,7 @@ fn ucx(from: &UcxResources) -> Ucx<'_> {
             .collect(),
         host_only: rdma()
             .filter(|d| {
-                !d.registers_dmabuf
-                    && !reaches_gpu(d)
-                    && d.memory_types.is_some()
-                    && d.register.is_some()
+                d.registers_dmabuf() == Some(false) && !reaches_gpu(d) && d.memory_types.is_some()
             })
             .map(|d| d.name.as_str())
             .collect(),

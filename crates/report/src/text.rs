@@ -559,13 +559,16 @@ fn line_labelled(screen: &mut Screen<'_>, result: &CheckResult, label: &str, wid
     }
 }
 
+/// Checks of what was observed in a place.
+const OBSERVED: [&str; 3] = ["node/", "nixl/", "collectives/"];
+
 /// What is to be said about no deployment: what was observed in a place, then inputs.
 fn inputs(screen: &mut Screen<'_>, rest: &[Entry<'_>]) {
     let all: Vec<&CheckResult> = rest.iter().map(|r| &**r).collect();
     findings(screen, &all, None);
     let (observed, inputs): (Vec<&CheckResult>, Vec<_>) = all
         .into_iter()
-        .partition(|r| r.name.contains('/') && !r.name.starts_with("policy/"));
+        .partition(|r| OBSERVED.iter().any(|group| r.name.starts_with(group)));
     lines_of(screen, "observed", &observed);
     lines_of(screen, "inputs", &inputs);
 }

@@ -102,7 +102,7 @@ fn a_running_process() {
             "-m",
             "vllm.entrypoints.openai.api_server",
             "--model",
-            "private-model",
+            "--tokenizer=/models/private-model",
         ])
         .args([
             "--api-key",

@@ -284,7 +284,7 @@ impl Tree {
         self.file(&at("comm"), "python3\n");
         self.file(
             &at("cmdline"),
-            "python3\0-m\0dynamo.vllm\0--model\0/models/private-model\0--kv-transfer-config\0{\"kv_connector\":\"NixlConnector\"}\0--is-prefill-worker\0--api-key=hunter2\0--block_size\x0064\0",
+            "python3\0-m\0dynamo.vllm\0--tokenizer\0/models/private-model\0--kv-transfer-config\0{\"kv_connector\":\"NixlConnector\"}\0--is-prefill-worker\0--api-key=hunter2\0--block_size\x0064\0",
         );
         self.file(
             &at("environ"),

@@ -141,6 +141,24 @@ pub(crate) fn run(root: &Path, recipes: Option<PathBuf>) -> Result<String, Strin
         None => out.push_str("no python3 here: the start of Python was not compared\n"),
     }
 
+    if let Some(python) = python() {
+        // Without tools: a PATH that has nothing but a shell.
+        let bare = scratch.join("bin");
+        fs::create_dir_all(&bare).map_err(|e| e.to_string())?;
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("/bin/sh", bare.join("sh")).map_err(|e| e.to_string())?;
+        let path = format!("PATH={}", bare.display());
+        out.push_str(&compare(
+            "this host without tools, against starting Python",
+            &Side::new(
+                "check-interconnect node",
+                &["/usr/bin/env", &path, &binary, "node"],
+            ),
+            &Side::new("python -c pass", &[&python, "-c", "pass"]),
+            "promised: at most 5",
+        )?);
+    }
+
     let directory = match recipes {
         Some(directory) => directory,
         None => own_recipes(root, &scratch)?,

@@ -101,8 +101,8 @@ fn a_running_process() {
             "read line",
             "-m",
             "vllm.entrypoints.openai.api_server",
-            "--model",
-            "--tokenizer=/models/private-model",
+            "--tokenizer",
+            "/models/private-model",
         ])
         .args([
             "--api-key",

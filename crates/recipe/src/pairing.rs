@@ -165,6 +165,7 @@ pub(crate) fn of_file(
     // In the order of their objects; those without references into other documents were resolved first.
     let mut resolved = resolved;
     resolved.sort_by_key(|r| r.object_index);
+    name_other_halves(&mut resolved);
     // Roles that only names suggest count where something in the file shows disaggregation.
     let shown_by_file = resolved.iter().any(group::is_told);
     let mut rest = resolved.into_iter().peekable();
@@ -197,6 +198,28 @@ pub(crate) fn of_file(
         .map(|object| Unit::new(path, Some(object), vec![object.name.clone()]))
         .into_iter()
         .collect()
+}
+
+/// A worker without a connector that is called `gen` is a half where a worker called `ctx` has one, and the names agree in
+/// everything else.
+fn name_other_halves(resolved: &mut [Resolved]) {
+    let halves: Vec<(Role, String)> = resolved
+        .iter()
+        .filter(|r| r.moves_kv)
+        .filter_map(|r| Some((r.worded.as_ref()?.0, without_role(&r.worker.name))))
+        .collect();
+    if halves.is_empty() {
+        return;
+    }
+    for worker in resolved.iter_mut().filter(|r| r.is_worker && !r.moves_kv) {
+        let Some((role, _)) = &worker.worded else {
+            continue;
+        };
+        let name = without_role(&worker.worker.name);
+        if halves.iter().any(|(other, n)| other != role && *n == name) {
+            worker.name_by_words();
+        }
+    }
 }
 
 /// Joins the halves of one file. Where names make several whole deployments, each stays for itself; else everything
@@ -398,12 +421,14 @@ fn without_role(name: &str) -> String {
         .filter(|w| {
             let word = w.trim_end_matches(|c: char| c.is_ascii_digit());
             !w.is_empty()
-                && !matches!(
-                    word,
-                    "prefill" | "decode" | "prefiller" | "decoder" | "p" | "d"
-                )
+                && !(engine::role_of_name(word).is_some_and(Role::moves_kv)
+                    || matches!(word, "p" | "d"))
         })
         .collect();
+    // Words with other meanings are roles where no other word is.
+    if engine::role_of_name(name).is_none() {
+        parts.retain(|w| engine::role_of_other_word(w).is_none());
+    }
     if parts
         .first()
         .is_some_and(|w| w.bytes().all(|b| b.is_ascii_digit()))

@@ -45,7 +45,7 @@ const RESOURCE_MISSING: Cause = Cause {
 
 const ONE_ROLE: Cause = Cause {
     id: "one-role-lacks-fabric",
-    what: "one role asks for the fabric and the other does not",
+    what: "one role asks for the fabric and the other does not, or one of several pools of a role does not",
     why: "the side without it has no RDMA device: the pair falls to TCP, or cannot connect at all where the transport list has no TCP",
     fix: "request the same fabric on both roles",
     quiet_if: "the lacking role is privileged or uses the host's devices",
@@ -138,7 +138,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     if with.is_empty() {
         return nobody(view, findings);
     }
-    if !without.is_empty() && lacks_for_a_role(view, &without) {
+    if !without.is_empty() {
         return one_role(&with, &without, findings);
     }
     if nothing_in_common(view, findings) || uneven(view, findings) {
@@ -361,32 +361,56 @@ fn fabric_place<'f>(kv: &WorkerView<'f>) -> Option<&'f model::Place> {
         .or(kv.fabric.compute_domain.map(|c| &c.place))
 }
 
-/// Whether every worker of one role is without a fabric: a single odd worker group is another finding.
-fn lacks_for_a_role(view: &View<'_>, without: &[&WorkerView<'_>]) -> bool {
-    [Role::Prefill, Role::Decode].iter().any(|role| {
-        let mut of_role = view.role(*role).peekable();
-        of_role.peek().is_some() && of_role.all(|w| without.iter().any(|o| std::ptr::eq(*o, w)))
-    })
+/// Some workers ask for a fabric and others do not: whole roles, or single pools of a role. Each pool that lacks it is named,
+/// once for each role and excuse.
+fn one_role(with: &[&WorkerView<'_>], without: &[&WorkerView<'_>], findings: &mut Findings) {
+    for excused in [false, true] {
+        let lacking: Vec<&WorkerView<'_>> = without
+            .iter()
+            .copied()
+            .filter(|w| (w.fabric.privileged || w.worker.host_network) == excused)
+            .collect();
+        let Some(first) = lacking.first() else {
+            continue;
+        };
+        // The other role is what it has to reach.
+        let has = with
+            .iter()
+            .find(|w| w.worker.role != first.worker.role)
+            .or(with.first());
+        if let Some(has) = has {
+            lacks(has, with, &lacking, excused, findings);
+        }
+    }
 }
 
-fn one_role(with: &[&WorkerView<'_>], without: &[&WorkerView<'_>], findings: &mut Findings) {
-    let (Some(has), Some(lacks)) = (with.first(), without.first()) else {
-        return;
-    };
-    // EFA carries KV although only one role has a compute domain claim, and the reverse.
+fn lacks(
+    has: &WorkerView<'_>,
+    with: &[&WorkerView<'_>],
+    lacking: &[&WorkerView<'_>],
+    excused: bool,
+    findings: &mut Findings,
+) {
+    let mut names: Vec<String> = Vec::new();
+    for kv in lacking {
+        let role = kv.worker.role;
+        // A role that has it elsewhere is not told by its name alone.
+        let name = if with.iter().any(|w| w.worker.role == role) {
+            format!("{} ({})", kv.worker.name, role.as_str())
+        } else {
+            role.as_str().to_owned()
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let verb = if names.len() == 1 { "asks" } else { "ask" };
     let detail = format!(
-        "{} asks for {}, {} asks for no fabric",
+        "{} asks for {}, {} {verb} for no fabric",
         has.worker.role.as_str(),
         has.fabric.summary(),
-        lacks.worker.role.as_str()
+        names.join(" and ")
     );
-    let place = has
-        .fabric
-        .rdma
-        .map(Rdma::place)
-        .or(has.fabric.efa.map(|r| &r.place))
-        .or(has.fabric.compute_domain.map(|c| &c.place));
-    let excused = lacks.fabric.privileged || lacks.worker.host_network;
     let mut finding = if excused {
         Finding::warn(
             NAME,
@@ -398,17 +422,25 @@ fn one_role(with: &[&WorkerView<'_>], without: &[&WorkerView<'_>], findings: &mu
     } else {
         Finding::fail(NAME, &ONE_ROLE, detail)
     };
-    if let Some(place) = place {
+    if let Some(place) = fabric_place(has) {
         finding = finding.at(
             place,
             format!("{}: {}", has.worker.role.as_str(), has.fabric.summary()),
         );
     }
-    finding = finding.at(
-        &lacks.worker.place,
-        format!("{}: nothing of the kind", lacks.worker.role.as_str()),
+    for kv in lacking {
+        finding = finding.at(
+            &kv.worker.place,
+            format!(
+                "{} ({}): nothing of the kind",
+                kv.worker.role.as_str(),
+                kv.worker.name
+            ),
+        );
+    }
+    findings.push(
+        finding.workers(std::iter::once(has.worker).chain(lacking.iter().map(|w| w.worker))),
     );
-    findings.push(finding.workers([has.worker, lacks.worker]));
 }
 
 /// No worker asks for a fabric.

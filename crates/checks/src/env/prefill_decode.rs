@@ -467,7 +467,7 @@ fn one_sided_fp8(
         let theirs = other.worker.setting(flag);
         let automatic = match theirs {
             Some(setting) => setting.value.literal() == Some("auto"),
-            None => other.worker.hidden.is_empty() && one.worker.engine == other.worker.engine,
+            None => !other.worker.is_open() && one.worker.engine == other.worker.engine,
         };
         if !automatic {
             continue;

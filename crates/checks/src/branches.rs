@@ -39,9 +39,12 @@ pub(crate) fn judge(
         results.retain(|r| {
             !(r.reason == Some(Reason::Dynamic)
                 && r.name == check_name(&candidate.name)
-                && harm
-                    .iter()
-                    .any(|h| r.subject.workers.iter().all(|w| h.subject.workers.contains(w))))
+                && harm.iter().any(|h| {
+                    r.subject
+                        .workers
+                        .iter()
+                        .all(|w| h.subject.workers.contains(w))
+                }))
         });
         results.extend(harm);
     }

@@ -333,7 +333,9 @@ fn carrier(deployment: &Deployment) -> String {
         fabric.summary()
     };
     if kv_path::keeps_kv(worker) {
-        return format!("nothing visible moves KV from prefill to decode ({path} keeps it, and moves it only where its own configuration says so)");
+        return format!(
+            "nothing visible moves KV from prefill to decode ({path} keeps it, and moves it only where its own configuration says so)"
+        );
     }
     format!("KV is meant to go over {path} ({how})")
 }

@@ -380,7 +380,10 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
             }
             // `: "${X:=y}"` gives X a value where it has none.
             ":" => {
-                let defaults = rest.iter().skip(1).filter_map(|w| self.default(w, conditional));
+                let defaults = rest
+                    .iter()
+                    .skip(1)
+                    .filter_map(|w| self.default(w, conditional));
                 let defaults: Vec<EnvDraft> = defaults.collect();
                 self.assigned.extend(defaults);
                 return;
@@ -607,14 +610,12 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
             .partition(|a| a.name == word.text);
         self.assigned = others;
         let these: Vec<EnvDraft> = these;
-        self.run
-            .exports
-            .extend(these.into_iter().map(|mut env| {
-                if conditional && !matches!(env.value, EnvValue::Conditional(_)) {
-                    env.value = EnvValue::Conditional(Box::new(env.value));
-                }
-                env
-            }));
+        self.run.exports.extend(these.into_iter().map(|mut env| {
+            if conditional && !matches!(env.value, EnvValue::Conditional(_)) {
+                env.value = EnvValue::Conditional(Box::new(env.value));
+            }
+            env
+        }));
     }
 
     fn variable(&self, word: &Word<'d>, form: Form, conditional: bool) -> Option<EnvDraft> {

@@ -169,12 +169,10 @@ fn component<'d>(
         pods::prepend_env(text, Some(*list), true, &mut draft);
     }
     if let Some(secret) = service.get("envFromSecret") {
-        draft
-            .env_from
-            .push(crate::draft::EnvFromDraft {
-                secret: secret.text().map(str::to_owned),
-                ..crate::draft::EnvFromDraft::default()
-            });
+        draft.env_from.push(crate::draft::EnvFromDraft {
+            secret: secret.text().map(str::to_owned),
+            ..crate::draft::EnvFromDraft::default()
+        });
     }
     draft.framework = framework;
     draft.patch = draft.image.is_none() && !draft.run.given && draft.accelerators.is_none();

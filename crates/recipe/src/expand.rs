@@ -36,9 +36,32 @@ pub(crate) struct Variables<'e> {
 
 /// Beginnings of names that Kubernetes, an operator, a launcher or the image's base usually define.
 const GIVEN: [&str; 26] = [
-    "CUDA_", "DYN_", "ETCD_", "GROVE_", "HOME", "HOST", "JOB_", "KUBERNETES_", "LD_", "LWS_",
-    "MASTER_", "MY_", "NATS_", "NODE_", "NVIDIA_", "OMPI_", "PATH", "PMI_", "POD_", "PWD", "PYTHON",
-    "RANK", "RAY_", "SLURM_", "USER", "WORLD_",
+    "CUDA_",
+    "DYN_",
+    "ETCD_",
+    "GROVE_",
+    "HOME",
+    "HOST",
+    "JOB_",
+    "KUBERNETES_",
+    "LD_",
+    "LWS_",
+    "MASTER_",
+    "MY_",
+    "NATS_",
+    "NODE_",
+    "NVIDIA_",
+    "OMPI_",
+    "PATH",
+    "PMI_",
+    "POD_",
+    "PWD",
+    "PYTHON",
+    "RANK",
+    "RAY_",
+    "SLURM_",
+    "USER",
+    "WORLD_",
 ];
 
 impl<'e> Variables<'e> {
@@ -95,8 +118,9 @@ impl<'e> Variables<'e> {
             _ => closed.value(env, 0),
         };
         match expanded {
-            Expanded::Known(text) => Some(text),
-            Expanded::Unknown(_) | Expanded::Unset => None,
+            // Of the kubelet's references nothing tells what they are where something else defines them.
+            Expanded::Known(text) if !text.contains("$(") => Some(text),
+            _ => None,
         }
     }
 
@@ -193,9 +217,6 @@ impl<'e> Variables<'e> {
                 },
                 other => other,
             },
-            (Some(_), _) => {
-                Expanded::Unknown("variables that refer to each other in a circle".into())
-            }
             (None, Some(_)) if self.may_be_given(&reference.name) => Expanded::Unknown(format!(
                 "a default of the start script, unless something else sets {}",
                 reference.name
@@ -211,7 +232,7 @@ impl<'e> Variables<'e> {
             {
                 Expanded::Known(format!("$({})", reference.name))
             }
-            (None, Some(_)) => {
+            (Some(_), _) | (None, Some(_)) => {
                 Expanded::Unknown("variables that refer to each other in a circle".into())
             }
             (None, None) => Expanded::Unknown(format!(
@@ -360,17 +381,25 @@ mod tests {
             open,
         };
         let shell = |text: &str, open| variables(open).expand(text, Syntax::Shell, Some("T"), 0);
-        for text in ["${X:-rc,tcp}", "${X-rc,tcp}", "${X:=rc,tcp}", "${X:-${Y:-rc,tcp}}"] {
-            assert_eq!(shell(text, false), Expanded::Known("rc,tcp".into()), "{text}");
+        for text in [
+            "${X:-rc,tcp}",
+            "${X-rc,tcp}",
+            "${X:=rc,tcp}",
+            "${X:-${Y:-rc,tcp}}",
+        ] {
+            assert_eq!(
+                shell(text, false),
+                Expanded::Known("rc,tcp".into()),
+                "{text}"
+            );
             assert!(matches!(shell(text, true), Expanded::Unknown(_)), "{text}");
         }
         assert!(matches!(
             shell("${POD_IP:-127.0.0.1}", false),
             Expanded::Unknown(_)
         ));
-        let kubelet = |open| {
-            variables(open).expand("$(NOPE),cuda_copy", Syntax::Kubernetes, Some("T"), 0)
-        };
+        let kubelet =
+            |open| variables(open).expand("$(NOPE),cuda_copy", Syntax::Kubernetes, Some("T"), 0);
         assert_eq!(kubelet(false), Expanded::Known("$(NOPE),cuda_copy".into()));
         assert!(matches!(kubelet(true), Expanded::Unknown(_)));
     }

@@ -220,13 +220,9 @@ fn ranks_of_leaders(workers: &mut [Worker]) {
     if leaders.is_empty() {
         return;
     }
-    for worker in workers
-        .iter_mut()
-        .filter(|w| {
-            w.part == Some(GroupPart::Member)
-                && matches!(w.role, Role::Aggregated | Role::Unknown)
-        })
-    {
+    for worker in workers.iter_mut().filter(|w| {
+        w.part == Some(GroupPart::Member) && matches!(w.role, Role::Aggregated | Role::Unknown)
+    }) {
         if let Some(role) = leaders.get(&(worker.name.clone(), worker.kind.clone())) {
             worker.role = *role;
         }

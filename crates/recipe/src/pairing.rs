@@ -300,12 +300,12 @@ fn halves_of_file(units: Vec<Unit>) -> Vec<Unit> {
     slots.into_iter().flatten().collect()
 }
 
-/// Joins halves that stand in different files of one directory, or in sibling directories that are called after the
-/// roles.
+/// Joins halves that stand in different files of one directory, or in sibling directories: those that are called after the
+/// roles, and others where names agree.
 pub(crate) fn across_files(units: Vec<Unit>) -> Vec<Unit> {
     let mut slots: Vec<Option<Unit>> = units.into_iter().map(Some).collect();
     // From what agrees in everything to what agrees in little.
-    pass(&mut slots, true, &|unit| {
+    pass(&mut slots, true, place_of, &|unit| {
         Some(format!(
             "{}\0{}\0{}",
             without_role(group::stem(&unit.path)),
@@ -313,8 +313,18 @@ pub(crate) fn across_files(units: Vec<Unit>) -> Vec<Unit> {
             unit.kind
         ))
     });
-    pass(&mut slots, false, &|unit| Some(own_key(unit)));
-    pass(&mut slots, false, &|_| Some(String::new()));
+    pass(&mut slots, false, place_of, &|unit| Some(own_key(unit)));
+    pass(&mut slots, false, place_of, &|_| Some(String::new()));
+    // In sibling directories of any name the names of the workloads are all that tells: the same name, else the same
+    // model.
+    pass(&mut slots, false, parent_of, &|unit| {
+        let key = own_key(unit);
+        (unit.partial.is_none() && !key.is_empty()).then_some(key)
+    });
+    pass(&mut slots, false, parent_of, &|unit| {
+        let models = unit.models().join("+");
+        (unit.partial.is_none() && unit.is_disaggregated() && !models.is_empty()).then_some(models)
+    });
     slots.into_iter().flatten().collect()
 }
 
@@ -327,14 +337,19 @@ fn own_key(unit: &Unit) -> String {
 }
 
 /// Joins halves of the same key. `in_order` pairs the first with the first; else only what is alone of its kind.
-fn pass(slots: &mut [Option<Unit>], in_order: bool, key: &dyn Fn(&Unit) -> Option<String>) {
+fn pass(
+    slots: &mut [Option<Unit>],
+    in_order: bool,
+    place: fn(&str) -> &str,
+    key: &dyn Fn(&Unit) -> Option<String>,
+) {
     let mut open: BTreeMap<String, Vec<(usize, Half)>> = BTreeMap::new();
     for (index, unit) in slots.iter().enumerate() {
         let Some(unit) = unit else { continue };
         let (Some(half), Some(key)) = (unit.half(), key(unit)) else {
             continue;
         };
-        let key = format!("{}\0{key}", place_of(&unit.path));
+        let key = format!("{}\0{key}", place(&unit.path));
         open.entry(key).or_default().push((index, half));
     }
     for members in open.into_values() {
@@ -411,6 +426,11 @@ fn place_of(path: &str) -> &str {
     } else {
         directory
     }
+}
+
+/// The directory above the file's own.
+fn parent_of(path: &str) -> &str {
+    group::directory(group::directory(path))
 }
 
 /// Names without their role words and the numbers that order files, by which two halves of a deployment are recognized.

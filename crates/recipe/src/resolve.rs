@@ -8,6 +8,7 @@ use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagD
 use crate::engine;
 use crate::expand::{Expanded, Syntax, Variables};
 use crate::lmcache;
+use crate::possible;
 use crate::resources;
 
 /// Flags that name a configuration file, by engine.
@@ -71,14 +72,15 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     let variables = Variables {
         list: &variables_list,
         locals: &locals,
-        open: elsewhere || hidden
+        open: elsewhere
+            || hidden
                 .iter()
                 .any(|(what, _)| matches!(what, Hidden::Environment | Hidden::Secret)),
     };
     let mut settings: Vec<Setting> = Vec::new();
     let mut overridden = Vec::new();
     env_settings(&variables, &mut settings, &mut overridden);
-    let possible = possible(&variables, &settings);
+    let possible = possible::values(&variables, &settings);
 
     let engine = draft.run.engine.or(draft.framework).or_else(|| {
         draft
@@ -113,7 +115,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     let moves_kv = moves_kv(&settings) && !is_idle_sglang(&settings, engine);
     let worded = draft.worded.take();
     if moves_kv && draft.declared.is_none() && draft.hinted.is_none() {
-        call_by(&worded, &mut draft.hinted, &mut draft.hint_label);
+        call_by(worded.as_ref(), &mut draft.hinted, &mut draft.hint_label);
     }
     let named = named(&draft);
     let strong = strong_role(&settings, engine.unwrap_or(Engine::Unknown), named.as_ref());
@@ -189,7 +191,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
 
 /// Takes the role that words beside a connector say.
 fn call_by(
-    worded: &Option<(Role, Option<Place>)>,
+    worded: Option<&(Role, Option<Place>)>,
     hinted: &mut Option<Role>,
     label: &mut Option<(NamedBy, Place)>,
 ) {
@@ -206,7 +208,7 @@ impl Resolved {
             return;
         }
         let mut label = None;
-        call_by(&self.worded, &mut self.hinted, &mut label);
+        call_by(self.worded.as_ref(), &mut self.hinted, &mut label);
         if let Some(role) = self.hinted {
             let (by, place) = label.unwrap_or((NamedBy::Name, self.worker.place.clone()));
             self.worker.named = Some(Named { role, by, place });
@@ -216,8 +218,7 @@ impl Resolved {
 
 /// SGLang with a transfer backend and without a mode serves whole requests.
 fn is_idle_sglang(settings: &[Setting], engine: Option<Engine>) -> bool {
-    engine == Some(Engine::Sglang)
-        && !settings.iter().any(|s| s.name == "--disaggregation-mode")
+    engine == Some(Engine::Sglang) && !settings.iter().any(|s| s.name == "--disaggregation-mode")
 }
 
 /// Scripts that the command runs or sources: out of mounted ConfigMaps and files that the pod itself wrote.
@@ -392,42 +393,6 @@ fn env_settings(
             settings.push(setting);
         }
     }
-}
-
-/// Values at most that are kept of settings that are decided at start. A script of hundreds of branches is no recipe.
-const MAX_POSSIBLE: usize = 16;
-
-/// What settings that are decided at start can become, as far as the input shows it.
-fn possible(variables: &Variables<'_>, settings: &[Setting]) -> Vec<Setting> {
-    let mut found: Vec<Setting> = Vec::new();
-    for setting in settings.iter().filter(|s| s.value.literal().is_none()) {
-        for env in variables
-            .list
-            .iter()
-            .rev()
-            .filter(|e| e.name == setting.name)
-        {
-            if let Some(text) = variables.possible(env) {
-                let value = Value::Literal(credentials::masked(&text).into_owned());
-                let known = found
-                    .iter()
-                    .any(|f| f.name == setting.name && f.value == value);
-                if !known && found.len() < MAX_POSSIBLE {
-                    found.push(Setting {
-                        name: env.name.clone(),
-                        value,
-                        form: env.form,
-                        place: env.place.clone(),
-                    });
-                }
-            }
-            // What is set in any case replaces what was set before it.
-            if !matches!(env.value, EnvValue::Conditional(_)) {
-                break;
-            }
-        }
-    }
-    found
 }
 
 /// Names of transport families that are in no table, and names that are one slip away from a family.

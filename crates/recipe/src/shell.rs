@@ -129,7 +129,6 @@ impl Splitter<'_> {
         }
     }
 
-
     fn skip_line(&mut self) {
         while self.peek(0).is_some_and(|c| c != b'\n') {
             self.at += 1;

@@ -10,6 +10,7 @@
 use model::{Accelerator, Grade, Reason, Role};
 
 use crate::check::{Cause, Check};
+use crate::env::prefill_decode::{misfits, who};
 use crate::fabric::{self, Rdma};
 use crate::finding::{Finding, Findings};
 use crate::kv_path::{Backend, Connector};
@@ -267,47 +268,35 @@ fn nothing_in_common(view: &View<'_>, findings: &mut Findings) -> bool {
             w.fabric.compute_domain.is_some(),
         ]
     };
-    let of_role = |role: Role| {
-        view.role(role).map(kinds).fold([false; 3], |all, one| {
-            let mut all = all;
-            for (a, o) in all.iter_mut().zip(one) {
-                *a |= o;
-            }
-            all
-        })
-    };
-    let (Some(prefill), Some(decode)) = (
-        view.role(Role::Prefill).next(),
-        view.role(Role::Decode).next(),
-    ) else {
-        return false;
-    };
     // EFA carries KV through LIBFABRIC; what else is there does not help.
     let needed: [bool; 3] = if view.kv.iter().all(|w| w.path.uses_libfabric()) {
         [false, true, false]
     } else {
         [true; 3]
     };
-    let (p, d) = (of_role(Role::Prefill), of_role(Role::Decode));
-    let usable = |kinds: [bool; 3]| kinds.iter().zip(needed).any(|(k, n)| *k && n);
-    if p.iter().zip(d).zip(needed).any(|((a, b), n)| *a && b && n) || !(usable(p) || usable(d)) {
+    let common = |p: &WorkerView<'_>, d: &WorkerView<'_>| {
+        let (p, d) = (kinds(p), kinds(d));
+        p.iter().zip(d).zip(needed).any(|((a, b), n)| *a && b && n)
+    };
+    let usable = |w: &WorkerView<'_>| kinds(w).iter().zip(needed).any(|(k, n)| *k && n);
+    let differ = |p: &WorkerView<'_>, d: &WorkerView<'_>| !common(p, d) && (usable(p) || usable(d));
+    let Some((prefill, decode)) = misfits(view, differ) else {
         return false;
-    }
+    };
     let mut finding = Finding::fail(
         NAME,
         &ONE_ROLE,
         format!(
-            "prefill asks for {}, decode asks for {}: no fabric in common",
+            "{} asks for {}, {} asks for {}: no fabric in common",
+            who(view, prefill),
             prefill.fabric.summary(),
+            who(view, decode),
             decode.fabric.summary()
         ),
     );
     for kv in [prefill, decode] {
         let place = fabric_place(kv).unwrap_or(&kv.worker.place);
-        finding = finding.at(
-            place,
-            format!("{}: {}", kv.worker.role.as_str(), kv.fabric.summary()),
-        );
+        finding = finding.at(place, format!("{}: {}", who(view, kv), kv.fabric.summary()));
     }
     findings.push(finding.workers([prefill.worker, decode.worker]));
     true
@@ -438,9 +427,8 @@ fn lacks(
             ),
         );
     }
-    findings.push(
-        finding.workers(std::iter::once(has.worker).chain(lacking.iter().map(|w| w.worker))),
-    );
+    findings
+        .push(finding.workers(std::iter::once(has.worker).chain(lacking.iter().map(|w| w.worker))));
 }
 
 /// No worker asks for a fabric.

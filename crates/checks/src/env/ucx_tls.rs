@@ -201,7 +201,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
                         format!("{VARIABLE} of {role} is decided at start: {why}"),
                     )
                     .worker(kv.worker)
-                        .at(&setting.place, role),
+                    .at(&setting.place, role),
                 );
                 continue;
             }

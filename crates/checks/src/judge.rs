@@ -13,7 +13,7 @@ use crate::may_stop::{first, may_stop};
 use crate::policy::{Policy, Unchanged};
 use crate::registry::CHECKS;
 use crate::view::View;
-use crate::{fabric, kv_path};
+use crate::{branches, fabric, kv_path};
 
 /// Judges recipes.
 pub fn judge_env(facts: &Facts, scope: Vec<String>) -> Report {
@@ -82,7 +82,12 @@ fn judge_windows<W: AsRef<[Deployment]>>(
             coverage.workers_found += count(
                 deployment
                     .whole_workers()
-                    .filter(|w| matches!(w.role, Role::Prefill | Role::Decode | Role::Aggregated))
+                    .filter(|w| {
+                        matches!(
+                            w.role,
+                            Role::Prefill | Role::Decode | Role::Unknown | Role::Aggregated
+                        )
+                    })
                     .count(),
             );
             let of_role = |role| {
@@ -182,6 +187,12 @@ fn judge_all(deployments: &[Deployment]) -> Vec<Vec<CheckResult>> {
 }
 
 fn judge(deployment: &Deployment) -> Vec<CheckResult> {
+    let mut results = judge_as_is(deployment);
+    branches::judge(deployment, judge_as_is, &mut results);
+    results
+}
+
+fn judge_as_is(deployment: &Deployment) -> Vec<CheckResult> {
     let view = View::of(deployment);
     let mut findings = Findings::of(&deployment.name);
     for check in CHECKS {
@@ -280,16 +291,20 @@ fn sentence(
         }
         // What was accepted is still there: this must not read like a recipe without a gap.
         Readiness::Unproven if !accepted.is_none() => format!(
-            "no gap beside what was accepted ({}): KV is meant to go over {}; nothing has been measured{part}",
+            "no gap beside what was accepted ({}){}: {}; nothing has been measured{}{part}",
             accepted.words(),
-            carrier(deployment)
+            missing_role(deployment),
+            carrier(deployment),
+            undecided(results)
         ),
         Readiness::Unproven if deployment.partial.is_some() => {
             format!("nothing wrong in what it sets{part}")
         }
         Readiness::Unproven => format!(
-            "no gap seen: KV is meant to go over {}; nothing has been measured",
-            carrier(deployment)
+            "no gap seen{}: {}; nothing has been measured{}",
+            missing_role(deployment),
+            carrier(deployment),
+            undecided(results)
         ),
         Readiness::Trusted => "KV transfer is proven".to_owned(),
         Readiness::NotApplicable => {
@@ -307,7 +322,7 @@ fn sentence(
 /// What carries KV, in the words of the recipe.
 fn carrier(deployment: &Deployment) -> String {
     let Some(worker) = deployment.kv_workers().next() else {
-        return "nothing".to_owned();
+        return "nothing moves KV".to_owned();
     };
     let path = kv_path::of(worker)
         .summary()
@@ -320,7 +335,39 @@ fn carrier(deployment: &Deployment) -> String {
     } else {
         fabric.summary()
     };
-    format!("{path} ({how})")
+    if kv_path::keeps_kv(worker) {
+        return format!(
+            "nothing visible moves KV from prefill to decode ({path} keeps it, and moves it only where its own configuration says so)"
+        );
+    }
+    format!("KV is meant to go over {path} ({how})")
+}
+
+/// That the other half of the deployment is not there, where it is not.
+fn missing_role(deployment: &Deployment) -> &'static str {
+    let has = |role| deployment.role(role).next().is_some();
+    match (has(Role::Prefill), has(Role::Decode)) {
+        (true, false) => " in prefill, and decode is not in the input",
+        (false, true) => " in decode, and prefill is not in the input",
+        _ => "",
+    }
+}
+
+/// What only the running pod knows.
+fn undecided(results: &[CheckResult]) -> String {
+    let mut open: Vec<&str> = Vec::new();
+    for result in results.iter().filter(|r| {
+        r.status == Status::Skipped && r.reason == Some(model::Reason::Dynamic) && !r.collective
+    }) {
+        if !open.contains(&result.detail.as_str()) {
+            open.push(&result.detail);
+        }
+    }
+    match open.as_slice() {
+        [] => String::new(),
+        [one] => format!("; not judged: {one}"),
+        [one, more @ ..] => format!("; not judged: {one}; {} more", more.len()),
+    }
 }
 
 fn overall(

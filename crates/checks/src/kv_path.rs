@@ -9,7 +9,7 @@
 //! LMCACHE_ENABLE_NIXL), whose backends LMCACHE_NIXL_BACKENDS names, default UCX. (ai-dynamo/dynamo: components/src/dynamo/vllm/args.py,
 //! docs/.../efa-on-aws.mdx, docs/.../kv-cache-transfer.md)
 
-use model::{Engine, Hidden, Place, Role, Setting, Value, Worker};
+use model::{Engine, Hidden, Place, Setting, Value, Worker};
 use settings::connectors::{self, Carries};
 
 /// What moves KV cache between workers.
@@ -296,10 +296,7 @@ fn is_dynamo_before_1_0(worker: &Worker) -> bool {
 
 /// SGLang serves whole requests, and hands nothing over, unless it is told a mode.
 fn is_told_no_mode(worker: &Worker) -> bool {
-    !["--disaggregation-mode", "DYN_SGL_DISAGGREGATION_MODE"]
-        .iter()
-        .any(|name| worker.setting(name).is_some())
-        && hidden_flags(worker).is_none()
+    worker.setting("--disaggregation-mode").is_none() && hidden_flags(worker).is_none()
 }
 
 fn sglang(worker: &Worker) -> KvPath {
@@ -449,7 +446,16 @@ fn hidden_flags(worker: &Worker) -> Option<String> {
     (!worker.has_command).then(|| "the start command is not in the input".to_owned())
 }
 
-/// Whether a role needs a connector of its own: both do, whichever direction the bytes take.
-pub(crate) fn needs_connector(role: Role) -> bool {
-    role.moves_kv()
+/// Whether the connector keeps KV cache (in memory, on disk, in a store) and, for all that is visible, moves none from
+/// prefill to decode.
+pub(crate) fn keeps_kv(worker: &Worker) -> bool {
+    let vllm = matches!(
+        worker.engine,
+        Engine::Vllm | Engine::TokenSpeed | Engine::Unknown
+    );
+    vllm && match of(worker).connector {
+        Connector::Other(name) => connectors::lookup(&name)
+            .is_some_and(|c| matches!(c.carries, Carries::Store | Carries::Wrapped)),
+        _ => false,
+    }
 }

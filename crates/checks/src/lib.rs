@@ -3,6 +3,7 @@
 //! A check reads facts, never a file or a clock. It states what it found, about whom, where it stands, and when it
 //! stays quiet; what follows for the whole is worked out in one place ([`judge`]).
 
+mod branches;
 mod check;
 mod collectives;
 mod env;

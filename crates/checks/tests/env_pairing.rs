@@ -278,9 +278,9 @@ fn what_is_not_one_deployment_is_judged_apart() {
         [Role::Prefill, Role::Decode, Role::Aggregated]
     );
 
-    // In directories of their own.
+    // In directories that are no siblings.
     let report = judge(&[
-        ("a/x.yaml", &[Object::new("llm-prefill", vllm(NIXL))]),
+        ("a/c/x.yaml", &[Object::new("llm-prefill", vllm(NIXL))]),
         ("b/x.yaml", &[Object::new("llm-decode", no_connector())]),
     ]);
     assert_eq!(causes(&report), []);

@@ -158,7 +158,7 @@ pub struct DeploymentV1 {
 pub struct WorkerV1 {
     /// Component, service or workload name.
     pub name: String,
-    /// `prefill`, `decode`, `aggregated`, `encode`, `frontend` or `other`.
+    /// `prefill`, `decode`, `unknown-role` (one of the two), `aggregated`, `encode`, `frontend` or `other`.
     pub role: String,
     /// Inference engine.
     pub engine: String,

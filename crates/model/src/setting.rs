@@ -30,6 +30,12 @@ pub const NOT_JSON: &str = "text that is not a JSON object";
 /// behind `serve`.
 pub const MODEL: &str = "--model";
 
+/// The variable that tells a vLLM worker of Dynamo its role where no flag does.
+pub const VLLM_MODE: &str = "DYN_VLLM_DISAGGREGATION_MODE";
+
+/// The same for TensorRT-LLM. (SGLang has no such variable.)
+pub const TRTLLM_MODE: &str = "DYN_TRTLLM_DISAGGREGATION_MODE";
+
 /// How a setting is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Form {

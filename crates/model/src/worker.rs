@@ -12,6 +12,8 @@ pub enum Role {
     Decode,
     /// Does both; nothing is transferred.
     Aggregated,
+    /// One of prefill and decode, for it has a connector between them; nothing tells which.
+    Unknown,
     /// Encodes images or audio for another worker.
     Encode,
     /// Routes requests; holds no KV cache.
@@ -27,6 +29,7 @@ impl Role {
             Self::Prefill => "prefill",
             Self::Decode => "decode",
             Self::Aggregated => "aggregated",
+            Self::Unknown => "unknown-role",
             Self::Encode => "encode",
             Self::Frontend => "frontend",
             Self::Other => "other",
@@ -35,7 +38,7 @@ impl Role {
 
     /// Whether this role sends or receives KV cache.
     pub fn moves_kv(self) -> bool {
-        matches!(self, Self::Prefill | Self::Decode)
+        matches!(self, Self::Prefill | Self::Decode | Self::Unknown)
     }
 }
 
@@ -194,6 +197,8 @@ pub enum Hidden {
     EngineConfig,
     /// A sourced file, a ConfigMap or a base configuration may set more variables.
     Environment,
+    /// A Secret, whose values are never read, may set more variables.
+    Secret,
 }
 
 /// The place of a pod in a group of pods that are one engine (LeaderWorkerSet and its kin).
@@ -268,6 +273,9 @@ pub struct Worker {
     pub image: Option<Located<String>>,
     /// Every transport setting that is in force, engine flags included.
     pub settings: Vec<Setting>,
+    /// What settings can become that are decided at start: the values that branches of the start script give them. The
+    /// setting itself stands in `settings` too, without a value.
+    pub possible: Vec<Setting>,
     /// Settings that a later or more specific one replaces.
     pub overridden: Vec<Setting>,
     /// Names that look like transport variables and that nothing reads; their values are not kept.
@@ -347,6 +355,11 @@ impl Worker {
             .iter()
             .find(|(h, _)| *h == what)
             .map(|(_, why)| why.as_str())
+    }
+
+    /// Whether something that can be told apart from a Secret may set more than the input shows.
+    pub fn is_open(&self) -> bool {
+        self.hidden.iter().any(|(h, _)| *h != Hidden::Secret)
     }
 
     /// Whether a setting exists, but only the running pod knows its value.

@@ -12,10 +12,28 @@ use crate::engine::{self, Program};
 use crate::json_keys;
 use crate::place::{Around, Text};
 use crate::scalar_map::ScalarMap;
-use crate::shell;
+use crate::shell::{self, Join};
 
 /// Nested `sh -c` deeper than this is not a start command.
 const MAX_NESTING: u32 = 4;
+
+/// Commands that answer a question: what follows behind `&&` depends on the answer.
+const TESTS: [&str; 14] = [
+    "[",
+    "[[",
+    "test",
+    "((",
+    "grep",
+    "command",
+    "which",
+    "type",
+    "hash",
+    "ls",
+    "lspci",
+    "lsmod",
+    "ibv_devinfo",
+    "ibv_devices",
+];
 
 /// A word and where it stands.
 struct Word<'d> {
@@ -233,6 +251,8 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
 
     fn script(&mut self, node: Node<'d>, base: usize, script: &str, nesting: u32) {
         let mut conditional = 0_u32;
+        // Of a chain of commands with `&&` and `||` between them.
+        let (mut in_chain, mut is_test) = (false, false);
         for command in shell::split(script) {
             let words: Vec<Word<'d>> = command
                 .words
@@ -282,11 +302,16 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                     )
                 })
                 .count();
-            self.command(
-                words.get(skip..).unwrap_or_default(),
-                conditional > 0,
-                nesting,
-            );
+            let words = words.get(skip..).unwrap_or_default();
+            in_chain = match command.join {
+                Join::Always => false,
+                Join::And => in_chain || is_test,
+                Join::Or => true,
+            };
+            is_test = words
+                .first()
+                .is_some_and(|w| TESTS.contains(&w.text.as_str()));
+            self.command(words, conditional > 0 || in_chain, nesting);
         }
     }
 
@@ -327,7 +352,7 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                     self.run.exports.push(EnvDraft {
                         name: word.text.clone(),
                         value: if conditional {
-                            EnvValue::Dynamic("unset under a condition in the start script".into())
+                            EnvValue::Conditional(Box::new(EnvValue::Unset))
                         } else {
                             EnvValue::Unset
                         },
@@ -353,6 +378,16 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 });
                 return;
             }
+            // `: "${X:=y}"` gives X a value where it has none.
+            ":" => {
+                let defaults = rest
+                    .iter()
+                    .skip(1)
+                    .filter_map(|w| self.default(w, conditional));
+                let defaults: Vec<EnvDraft> = defaults.collect();
+                self.assigned.extend(defaults);
+                return;
+            }
             "source" | "." => {
                 // A virtual environment's script sets PATH and nothing of ours.
                 if let Some(file) = rest.get(1).filter(|f| !f.text.ends_with("/bin/activate")) {
@@ -360,7 +395,7 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 }
                 return;
             }
-            "echo" | "printf" | ":" | "true" | "cat" | "grep" | "sed" | "awk" | "curl" | "wget"
+            "echo" | "printf" | "true" | "cat" | "grep" | "sed" | "awk" | "curl" | "wget"
             | "sleep" | "ulimit" | "mkdir" | "cp" | "ls" | "cd" | "test" | "[" | "[[" | "trap"
             | "wait" | "kill" | "apt-get" | "apt" | "pip" | "pip3" | "uv" | "git" | "rm"
             | "chmod" | "ln" | "until" | "for" | "case" => return,
@@ -422,6 +457,7 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                         return;
                     }
                     self.run.engine = Some(engine);
+                    self.run.dynamo = base.starts_with("dynamo.");
                     let positional = takes_model(&word.text);
                     self.flags(rest.get(index + 1..).unwrap_or_default(), positional);
                     return;
@@ -567,21 +603,33 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
     fn export(&mut self, word: &Word<'d>, conditional: bool) {
         if let Some(env) = self.variable(word, Form::ShellExport, conditional) {
             self.run.exports.push(env);
-        } else if let Some(at) = self.assigned.iter().rposition(|a| a.name == word.text) {
-            let env = self.assigned.remove(at);
-            self.run.exports.push(env);
+            return;
         }
+        let (these, others) = std::mem::take(&mut self.assigned)
+            .into_iter()
+            .partition(|a| a.name == word.text);
+        self.assigned = others;
+        let these: Vec<EnvDraft> = these;
+        self.run.exports.extend(these.into_iter().map(|mut env| {
+            if conditional && !matches!(env.value, EnvValue::Conditional(_)) {
+                env.value = EnvValue::Conditional(Box::new(env.value));
+            }
+            env
+        }));
     }
 
     fn variable(&self, word: &Word<'d>, form: Form, conditional: bool) -> Option<EnvDraft> {
         let (name, value) = shell::assignment(&word.text)?;
         let show = crate::allow::is_shown(name);
-        let value = if conditional {
-            EnvValue::Dynamic("set under a condition in the start script".into())
-        } else if word.expands {
+        let value = if word.expands {
             EnvValue::Shell(value.to_owned())
         } else {
             EnvValue::Literal(value.to_owned())
+        };
+        let value = if conditional {
+            EnvValue::Conditional(Box::new(value))
+        } else {
+            value
         };
         let json = if word.text.contains('{') {
             json_keys::places(self.text, &word.span(&self.maps))
@@ -598,6 +646,26 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 word.place(self.text, &self.maps, show)
             },
             json,
+        })
+    }
+
+    /// What `${X:=y}` assigns.
+    fn default(&self, word: &Word<'d>, conditional: bool) -> Option<EnvDraft> {
+        let inner = word.text.strip_prefix("${")?.strip_suffix('}')?;
+        let (name, value) = inner.split_once('=')?;
+        let name = name.strip_suffix(':').unwrap_or(name);
+        shell::assignment(&format!("{name}=")).filter(|_| word.expands)?;
+        let value = EnvValue::Shell(format!("${{{name}:-{value}}}"));
+        Some(EnvDraft {
+            name: name.to_owned(),
+            value: if conditional {
+                EnvValue::Conditional(Box::new(value))
+            } else {
+                value
+            },
+            form: Form::ShellExport,
+            place: word.place(self.text, &self.maps, crate::allow::is_shown(name)),
+            json: Vec::new(),
         })
     }
 

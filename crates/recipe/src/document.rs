@@ -14,6 +14,7 @@ use crate::patches;
 use crate::place::Text;
 use crate::pod_facts;
 use crate::pods::Scope;
+use crate::ray;
 use crate::shapes;
 use crate::values;
 
@@ -254,6 +255,7 @@ pub(crate) fn manifest(
             }
         }
         "ModelBooster" => values::read(text, root, &scope, file),
+        "RayService" | "RayCluster" | "RayJob" => ray::read(text, root, &scope, file),
         "RoleBasedGroup" => generic::role_based_group(text, root, &scope, file),
         "" => {
             let before = file.containers.len();

@@ -28,6 +28,8 @@ pub(crate) enum EnvValue {
     Dynamic(String),
     /// Removed again by `unset`.
     Unset,
+    /// One of these in a branch of the start script, which may not be taken.
+    Conditional(Box<Self>),
 }
 
 /// One variable.
@@ -42,9 +44,13 @@ pub(crate) struct EnvDraft {
 }
 
 /// `envFrom`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct EnvFromDraft {
     pub(crate) config_map: Option<String>,
+    /// A Secret. Its values are never read.
+    pub(crate) secret: Option<String>,
+    /// What every name begins with that is not in the keys.
+    pub(crate) prefix: String,
 }
 
 /// A flag of an engine.
@@ -67,6 +73,8 @@ pub(crate) struct Run {
     pub(crate) given: bool,
     /// The engine that it starts.
     pub(crate) engine: Option<Engine>,
+    /// Dynamo starts the engine.
+    pub(crate) dynamo: bool,
     /// It starts a router, a frontend or a planner.
     pub(crate) frontend: bool,
     /// It starts something else that is known not to be an engine (a benchmark, a download).
@@ -114,6 +122,8 @@ pub(crate) struct Draft {
     pub(crate) declared: Option<(Role, Place)>,
     /// Names, labels and surroundings suggest a role.
     pub(crate) hinted: Option<Role>,
+    /// The role by words that count only beside a connector, and the label that has them.
+    pub(crate) worded: Option<(Role, Option<Place>)>,
     /// The label that suggests it; `None` where it is a name.
     pub(crate) hint_label: Option<(NamedBy, Place)>,
     pub(crate) framework: Option<Engine>,

@@ -168,10 +168,11 @@ fn component<'d>(
     for list in outer_env.iter().rev() {
         pods::prepend_env(text, Some(*list), true, &mut draft);
     }
-    if service.get("envFromSecret").is_some() {
-        draft
-            .env_from
-            .push(crate::draft::EnvFromDraft { config_map: None });
+    if let Some(secret) = service.get("envFromSecret") {
+        draft.env_from.push(crate::draft::EnvFromDraft {
+            secret: secret.text().map(str::to_owned),
+            ..crate::draft::EnvFromDraft::default()
+        });
     }
     draft.framework = framework;
     draft.patch = draft.image.is_none() && !draft.run.given && draft.accelerators.is_none();

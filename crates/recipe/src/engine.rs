@@ -78,6 +78,14 @@ pub(crate) fn is_off(value: &str) -> bool {
     )
 }
 
+/// Whether a text turns a switch on.
+pub(crate) fn is_on(value: &str) -> bool {
+    matches!(
+        value.trim().to_ascii_lowercase().as_str(),
+        "true" | "1" | "yes" | "on"
+    )
+}
+
 /// A known name and one as written, `_` for `-` included.
 fn same(known: &str, name: &str) -> bool {
     known.len() == name.len()
@@ -227,9 +235,10 @@ pub(crate) fn engine_of_framework(text: &str) -> Option<Engine> {
 
 /// The role that a value of a mode flag or field names.
 pub(crate) fn role_of_mode(mode: &str) -> Option<Role> {
-    match mode.trim() {
-        "prefill" | "prefill_first" => Some(Role::Prefill),
-        "decode" => Some(Role::Decode),
+    // TensorRT-LLM writes its roles in upper case, and calls them context and generation.
+    match mode.trim().to_ascii_lowercase().as_str() {
+        "prefill" | "prefill_first" | "context" => Some(Role::Prefill),
+        "decode" | "generation" => Some(Role::Decode),
         "agg" | "pd" | "null" | "prefill_and_decode" | "aggregated" | "none" => {
             Some(Role::Aggregated)
         }
@@ -240,6 +249,30 @@ pub(crate) fn role_of_mode(mode: &str) -> Option<Role> {
 
 /// The role that a name suggests: a word of it, split at anything but letters and at changes of case.
 pub(crate) fn role_of_name(name: &str) -> Option<Role> {
+    role_by(name, &|word| match word {
+        "prefill" | "prefiller" | "prefills" | "prefillworker" => Some(Role::Prefill),
+        "decode" | "decoder" | "decodes" | "dec" | "decodeworker" => Some(Role::Decode),
+        "encode" | "encoder" => Some(Role::Encode),
+        _ => None,
+    })
+}
+
+/// The role that a name suggests by words that have other meanings too: TensorRT-LLM's context and generation, producer
+/// and consumer. They count beside a connector that moves KV cache.
+pub(crate) fn role_of_other_words(name: &str) -> Option<Role> {
+    role_by(name, &|word| role_of_other_word(word))
+}
+
+/// The same for one word in lower case.
+pub(crate) fn role_of_other_word(word: &str) -> Option<Role> {
+    match word {
+        "ctx" | "context" | "producer" => Some(Role::Prefill),
+        "gen" | "generation" | "consumer" => Some(Role::Decode),
+        _ => None,
+    }
+}
+
+fn role_by(name: &str, role_of_word: &dyn Fn(&str) -> Option<Role>) -> Option<Role> {
     let mut found = None;
     for word in name_words(name) {
         // `decode-heavy-bench` is a load, not a role.
@@ -249,11 +282,8 @@ pub(crate) fn role_of_name(name: &str) -> Option<Role> {
         ) {
             return None;
         }
-        let role = match word.as_str() {
-            "prefill" | "prefiller" | "prefills" | "prefillworker" => Role::Prefill,
-            "decode" | "decoder" | "decodes" | "dec" | "decodeworker" => Role::Decode,
-            "encode" | "encoder" => Role::Encode,
-            _ => continue,
+        let Some(role) = role_of_word(&word) else {
+            continue;
         };
         match found {
             None => found = Some(role),

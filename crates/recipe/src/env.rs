@@ -162,13 +162,23 @@ pub(crate) fn read_from(container: Node<'_>, out: &mut Vec<EnvFromDraft>) {
         return;
     };
     for item in list.items() {
-        let config_map = item
-            .get("configMapRef")
-            .and_then(|r| r.get("name"))
-            .and_then(Node::text)
-            .map(str::to_owned);
-        if config_map.is_some() || item.get("secretRef").is_some() {
-            out.push(EnvFromDraft { config_map });
+        let name = |key: &str| {
+            item.get(key)
+                .and_then(|r| r.get("name"))
+                .and_then(Node::text)
+                .map(str::to_owned)
+        };
+        let (config_map, secret) = (name("configMapRef"), name("secretRef"));
+        if config_map.is_some() || secret.is_some() {
+            out.push(EnvFromDraft {
+                config_map,
+                secret,
+                prefix: item
+                    .get("prefix")
+                    .and_then(Node::text)
+                    .unwrap_or_default()
+                    .to_owned(),
+            });
         }
     }
 }

@@ -30,7 +30,39 @@ pub(crate) struct Variables<'e> {
     pub(crate) list: &'e [EnvDraft],
     /// Variables of the start script that it does not export: its own words may refer to them.
     pub(crate) locals: &'e [EnvDraft],
+    /// Something that is not in the input may define more.
+    pub(crate) open: bool,
 }
+
+/// Beginnings of names that Kubernetes, an operator, a launcher or the image's base usually define.
+const GIVEN: [&str; 26] = [
+    "CUDA_",
+    "DYN_",
+    "ETCD_",
+    "GROVE_",
+    "HOME",
+    "HOST",
+    "JOB_",
+    "KUBERNETES_",
+    "LD_",
+    "LWS_",
+    "MASTER_",
+    "MY_",
+    "NATS_",
+    "NODE_",
+    "NVIDIA_",
+    "OMPI_",
+    "PATH",
+    "PMI_",
+    "POD_",
+    "PWD",
+    "PYTHON",
+    "RANK",
+    "RAY_",
+    "SLURM_",
+    "USER",
+    "WORLD_",
+];
 
 impl<'e> Variables<'e> {
     /// The last definition of a name.
@@ -59,7 +91,46 @@ impl<'e> Variables<'e> {
                 "key {key} of ConfigMap {map}, which is not in the input"
             )),
             EnvValue::Unset => Expanded::Unset,
+            EnvValue::Conditional(inner) => Expanded::Unknown(
+                match **inner {
+                    EnvValue::Unset => "unset under a condition in the start script",
+                    _ => "set under a condition in the start script",
+                }
+                .to_owned(),
+            ),
         }
+    }
+
+    /// The value of a definition if its branch is taken and nothing outside the input defines more.
+    pub(crate) fn possible(&self, env: &EnvDraft) -> Option<String> {
+        let closed = Variables {
+            open: false,
+            ..*self
+        };
+        let expanded = match &env.value {
+            EnvValue::Conditional(inner) => {
+                let taken = EnvDraft {
+                    value: (**inner).clone(),
+                    ..env.clone()
+                };
+                closed.value(&taken, 0)
+            }
+            _ => closed.value(env, 0),
+        };
+        match expanded {
+            // Of the kubelet's references nothing tells what they are where something else defines them.
+            Expanded::Known(text) if !text.contains("$(") => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether something that is not in the input may define a variable that the input does not.
+    fn may_be_given(&self, name: &str) -> bool {
+        self.open
+            || GIVEN.iter().any(|g| name.starts_with(g))
+            || ["_SERVICE_HOST", "_SERVICE_PORT", "_IP"]
+                .iter()
+                .any(|g| name.ends_with(g))
     }
 
     /// Expands the references of `text`. `own` is the variable being defined: its references to itself mean
@@ -105,11 +176,9 @@ impl<'e> Variables<'e> {
                 rest = body;
                 continue;
             };
-            match self.lookup(&reference, own, depth) {
+            match self.lookup(&reference, syntax, own, depth) {
                 Expanded::Known(value) => out.push_str(&value),
                 Expanded::Unset => {}
-                // The kubelet leaves a reference that it cannot resolve as it is, but what an operator adds to the
-                // pod is not in the input.
                 unknown @ Expanded::Unknown(_) => return unknown,
             }
             rest = body.get(reference.len..).unwrap_or_default();
@@ -118,7 +187,13 @@ impl<'e> Variables<'e> {
         Expanded::Known(out)
     }
 
-    fn lookup(&self, reference: &Reference, own: Option<&str>, depth: u32) -> Expanded {
+    fn lookup(
+        &self,
+        reference: &Reference,
+        syntax: Syntax,
+        own: Option<&str>,
+        depth: u32,
+    ) -> Expanded {
         if crate::credentials::is_credential(&reference.name) {
             return Expanded::Unknown(format!(
                 "variable {}, whose value is not shown",
@@ -136,27 +211,50 @@ impl<'e> Variables<'e> {
         };
         match (found, &reference.default) {
             (Some(env), _) if depth < MAX_DEPTH => match self.value(env, depth + 1) {
-                Expanded::Known(value) if value.is_empty() && reference.default.is_some() => {
-                    reference
-                        .default
-                        .clone()
-                        .map_or(Expanded::Known(value), Expanded::Known)
-                }
+                Expanded::Known(value) if value.is_empty() => match &reference.default {
+                    Some(default) => self.expand(default, syntax, own, depth + 1),
+                    None => Expanded::Known(value),
+                },
                 other => other,
             },
-            (Some(_), _) => {
-                Expanded::Unknown("variables that refer to each other in a circle".into())
-            }
-            (None, Some(_)) => Expanded::Unknown(format!(
-                "a default of the start script, unless the image sets {}",
+            (None, Some(_)) if self.may_be_given(&reference.name) => Expanded::Unknown(format!(
+                "a default of the start script, unless something else sets {}",
                 reference.name
             )),
+            (None, Some(default)) if depth < MAX_DEPTH => {
+                self.expand(default, syntax, own, depth + 1)
+            }
+            // The kubelet leaves a reference that it cannot resolve as it is.
+            (None, None)
+                if syntax == Syntax::Kubernetes
+                    && own.is_some()
+                    && !self.may_be_given(&reference.name) =>
+            {
+                Expanded::Known(format!("$({})", reference.name))
+            }
+            (Some(_), _) | (None, Some(_)) => {
+                Expanded::Unknown("variables that refer to each other in a circle".into())
+            }
             (None, None) => Expanded::Unknown(format!(
                 "variable {}, which is not in the input",
                 reference.name
             )),
         }
     }
+}
+
+/// Where the brace closes that stands before a text; braces inside come in pairs.
+fn closing(inner: &str) -> Option<usize> {
+    let mut depth = 0_u32;
+    for (at, c) in inner.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => return Some(at),
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// One reference, read behind its `$`.
@@ -198,13 +296,16 @@ impl Reference {
         }
         if let Some(inner) = body.strip_prefix('{') {
             let len = name_len(inner);
-            let close = inner.find('}')?;
+            let close = closing(inner)?;
             let name = inner.get(..len)?.to_owned();
             let operation = inner.get(len..close)?;
             let default = match operation {
                 "" => None,
                 op => {
-                    let Some(word) = op.strip_prefix(":-").or_else(|| op.strip_prefix('-')) else {
+                    let word = [":-", "-", ":=", "="]
+                        .iter()
+                        .find_map(|o| op.strip_prefix(o));
+                    let Some(word) = word else {
                         // `${X:?message}`, `${X%%y}`: the value, or an error, or something computed from it.
                         let plain = op.starts_with(":?") || op.starts_with('?');
                         return Some(Self {
@@ -267,8 +368,40 @@ mod tests {
         Variables {
             list: &list,
             locals: &[],
+            open: true,
         }
         .expand(text, syntax, None, 0)
+    }
+
+    #[test]
+    fn defaults_hold_where_nothing_else_can_define() {
+        let variables = |open| Variables {
+            list: &[],
+            locals: &[],
+            open,
+        };
+        let shell = |text: &str, open| variables(open).expand(text, Syntax::Shell, Some("T"), 0);
+        for text in [
+            "${X:-rc,tcp}",
+            "${X-rc,tcp}",
+            "${X:=rc,tcp}",
+            "${X:-${Y:-rc,tcp}}",
+        ] {
+            assert_eq!(
+                shell(text, false),
+                Expanded::Known("rc,tcp".into()),
+                "{text}"
+            );
+            assert!(matches!(shell(text, true), Expanded::Unknown(_)), "{text}");
+        }
+        assert!(matches!(
+            shell("${POD_IP:-127.0.0.1}", false),
+            Expanded::Unknown(_)
+        ));
+        let kubelet =
+            |open| variables(open).expand("$(NOPE),cuda_copy", Syntax::Kubernetes, Some("T"), 0);
+        assert_eq!(kubelet(false), Expanded::Known("$(NOPE),cuda_copy".into()));
+        assert!(matches!(kubelet(true), Expanded::Unknown(_)));
     }
 
     #[test]

@@ -190,8 +190,10 @@ fn mapping<'d>(
     depth: u32,
 ) {
     let mut scope = scope.clone();
+    // KubeRay calls its groups of workers by `groupName`.
     let name = node
         .get("name")
+        .or_else(|| node.get("groupName"))
         .filter(|n| n.is_scalar())
         .and_then(Node::text);
     let holds_templates = node.entries().any(|(_, v)| v.is_mapping());

@@ -140,6 +140,9 @@ pub(crate) fn role_of(worker: &Resolved, disaggregated: bool) -> Role {
         Some(role) if role.moves_kv() && disaggregated => role,
         Some(Role::Encode) => Role::Encode,
         _ if worker.patch => Role::Other,
+        // A label that says both.
+        Some(Role::Aggregated) => Role::Aggregated,
+        _ if worker.moves_kv && !worker.whole_by_default => Role::Unknown,
         _ => Role::Aggregated,
     }
 }
@@ -209,16 +212,17 @@ fn deployment(unit: Unit) -> Deployment {
 fn ranks_of_leaders(workers: &mut [Worker]) {
     let leaders: BTreeMap<(String, String), Role> = workers
         .iter()
-        .filter(|w| w.part == Some(GroupPart::Leader) && w.role.moves_kv())
+        .filter(|w| {
+            w.part == Some(GroupPart::Leader) && matches!(w.role, Role::Prefill | Role::Decode)
+        })
         .map(|w| ((w.name.clone(), w.kind.clone()), w.role))
         .collect();
     if leaders.is_empty() {
         return;
     }
-    for worker in workers
-        .iter_mut()
-        .filter(|w| w.part == Some(GroupPart::Member) && w.role == Role::Aggregated)
-    {
+    for worker in workers.iter_mut().filter(|w| {
+        w.part == Some(GroupPart::Member) && matches!(w.role, Role::Aggregated | Role::Unknown)
+    }) {
         if let Some(role) = leaders.get(&(worker.name.clone(), worker.kind.clone())) {
             worker.role = *role;
         }

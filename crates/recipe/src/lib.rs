@@ -29,6 +29,8 @@ mod patches;
 mod place;
 mod pod_facts;
 mod pods;
+mod possible;
+mod ray;
 mod resolve;
 mod resources;
 mod scalar_map;

@@ -165,6 +165,7 @@ pub(crate) fn of_file(
     // In the order of their objects; those without references into other documents were resolved first.
     let mut resolved = resolved;
     resolved.sort_by_key(|r| r.object_index);
+    name_other_halves(&mut resolved);
     // Roles that only names suggest count where something in the file shows disaggregation.
     let shown_by_file = resolved.iter().any(group::is_told);
     let mut rest = resolved.into_iter().peekable();
@@ -197,6 +198,28 @@ pub(crate) fn of_file(
         .map(|object| Unit::new(path, Some(object), vec![object.name.clone()]))
         .into_iter()
         .collect()
+}
+
+/// A worker without a connector that is called `gen` is a half where a worker called `ctx` has one, and the names agree in
+/// everything else.
+fn name_other_halves(resolved: &mut [Resolved]) {
+    let halves: Vec<(Role, String)> = resolved
+        .iter()
+        .filter(|r| r.moves_kv)
+        .filter_map(|r| Some((r.worded.as_ref()?.0, without_role(&r.worker.name))))
+        .collect();
+    if halves.is_empty() {
+        return;
+    }
+    for worker in resolved.iter_mut().filter(|r| r.is_worker && !r.moves_kv) {
+        let Some((role, _)) = &worker.worded else {
+            continue;
+        };
+        let name = without_role(&worker.worker.name);
+        if halves.iter().any(|(other, n)| other != role && *n == name) {
+            worker.name_by_words();
+        }
+    }
 }
 
 /// Joins the halves of one file. Where names make several whole deployments, each stays for itself; else everything
@@ -277,12 +300,12 @@ fn halves_of_file(units: Vec<Unit>) -> Vec<Unit> {
     slots.into_iter().flatten().collect()
 }
 
-/// Joins halves that stand in different files of one directory, or in sibling directories that are called after the
-/// roles.
+/// Joins halves that stand in different files of one directory, or in sibling directories: those that are called after the
+/// roles, and others where names agree.
 pub(crate) fn across_files(units: Vec<Unit>) -> Vec<Unit> {
     let mut slots: Vec<Option<Unit>> = units.into_iter().map(Some).collect();
     // From what agrees in everything to what agrees in little.
-    pass(&mut slots, true, &|unit| {
+    pass(&mut slots, true, place_of, &|unit| {
         Some(format!(
             "{}\0{}\0{}",
             without_role(group::stem(&unit.path)),
@@ -290,8 +313,18 @@ pub(crate) fn across_files(units: Vec<Unit>) -> Vec<Unit> {
             unit.kind
         ))
     });
-    pass(&mut slots, false, &|unit| Some(own_key(unit)));
-    pass(&mut slots, false, &|_| Some(String::new()));
+    pass(&mut slots, false, place_of, &|unit| Some(own_key(unit)));
+    pass(&mut slots, false, place_of, &|_| Some(String::new()));
+    // In sibling directories of any name the names of the workloads are all that tells: the same name, else the same
+    // model.
+    pass(&mut slots, false, parent_of, &|unit| {
+        let key = own_key(unit);
+        (unit.partial.is_none() && !key.is_empty()).then_some(key)
+    });
+    pass(&mut slots, false, parent_of, &|unit| {
+        let models = unit.models().join("+");
+        (unit.partial.is_none() && unit.is_disaggregated() && !models.is_empty()).then_some(models)
+    });
     slots.into_iter().flatten().collect()
 }
 
@@ -304,14 +337,19 @@ fn own_key(unit: &Unit) -> String {
 }
 
 /// Joins halves of the same key. `in_order` pairs the first with the first; else only what is alone of its kind.
-fn pass(slots: &mut [Option<Unit>], in_order: bool, key: &dyn Fn(&Unit) -> Option<String>) {
+fn pass(
+    slots: &mut [Option<Unit>],
+    in_order: bool,
+    place: fn(&str) -> &str,
+    key: &dyn Fn(&Unit) -> Option<String>,
+) {
     let mut open: BTreeMap<String, Vec<(usize, Half)>> = BTreeMap::new();
     for (index, unit) in slots.iter().enumerate() {
         let Some(unit) = unit else { continue };
         let (Some(half), Some(key)) = (unit.half(), key(unit)) else {
             continue;
         };
-        let key = format!("{}\0{key}", place_of(&unit.path));
+        let key = format!("{}\0{key}", place(&unit.path));
         open.entry(key).or_default().push((index, half));
     }
     for members in open.into_values() {
@@ -390,6 +428,11 @@ fn place_of(path: &str) -> &str {
     }
 }
 
+/// The directory above the file's own.
+fn parent_of(path: &str) -> &str {
+    group::directory(group::directory(path))
+}
+
 /// Names without their role words and the numbers that order files, by which two halves of a deployment are recognized.
 fn without_role(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
@@ -398,12 +441,14 @@ fn without_role(name: &str) -> String {
         .filter(|w| {
             let word = w.trim_end_matches(|c: char| c.is_ascii_digit());
             !w.is_empty()
-                && !matches!(
-                    word,
-                    "prefill" | "decode" | "prefiller" | "decoder" | "p" | "d"
-                )
+                && !(engine::role_of_name(word).is_some_and(Role::moves_kv)
+                    || matches!(word, "p" | "d"))
         })
         .collect();
+    // Words with other meanings are roles where no other word is.
+    if engine::role_of_name(name).is_none() {
+        parts.retain(|w| engine::role_of_other_word(w).is_none());
+    }
     if parts
         .first()
         .is_some_and(|w| w.bytes().all(|b| b.is_ascii_digit()))

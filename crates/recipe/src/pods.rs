@@ -60,6 +60,7 @@ pub(crate) fn empty(scope: &Scope<'_>, name: String, container: String, place: P
         object_index: scope.object_index,
         declared: None,
         hinted: None,
+        worded: None,
         hint_label: None,
         framework: None,
         image: None,
@@ -381,6 +382,38 @@ pub(crate) fn surroundings(text: &Text<'_>, scope: &Scope<'_>, draft: &mut Draft
             })
             .or_else(|| engine::role_of_name(&scope.object));
     }
+    if draft.hinted.is_none() {
+        draft.worded = worded(text, scope, &draft.container);
+    }
+}
+
+/// The role by words that count only beside a connector: of labels, else of names, the nearest first.
+fn worded(
+    text: &Text<'_>,
+    scope: &Scope<'_>,
+    container: &str,
+) -> Option<(model::Role, Option<Place>)> {
+    let of_labels = scope
+        .labels
+        .iter()
+        .rev()
+        .flat_map(|l| l.entries())
+        .find_map(|(key, value)| {
+            let name = key.text()?;
+            if !ROLE_LABELS.contains(&name) && !is_about_role(name) {
+                return None;
+            }
+            let role = engine::role_of_other_words(value.text()?)?;
+            Some((role, Some(text.node(value, true))))
+        });
+    of_labels.or_else(|| {
+        std::iter::once(container)
+            .chain(scope.component.as_deref())
+            .chain(scope.names.iter().rev().map(String::as_str))
+            .chain(std::iter::once(scope.object.as_str()))
+            .find_map(engine::role_of_other_words)
+            .map(|role| (role, None))
+    })
 }
 
 /// Drafts for every container of a pod spec that may run an engine.

@@ -8,6 +8,7 @@ use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagD
 use crate::engine;
 use crate::expand::{Expanded, Syntax, Variables};
 use crate::lmcache;
+use crate::possible;
 use crate::resources;
 
 /// Flags that name a configuration file, by engine.
@@ -30,6 +31,10 @@ pub(crate) struct Resolved {
     pub(crate) is_worker: bool,
     /// A connector or backend that moves KV cache between workers is configured.
     pub(crate) moves_kv: bool,
+    /// The role by words that count only beside a connector of its own, or of the other half.
+    pub(crate) worded: Option<(Role, Option<Place>)>,
+    /// Its engine does both where nothing tells it a role.
+    pub(crate) whole_by_default: bool,
     pub(crate) frontend: bool,
     pub(crate) object_index: u32,
     pub(crate) declared: Option<(Role, Place)>,
@@ -62,13 +67,20 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     let mut hidden = draft.run.hidden.clone();
     scripts(&mut draft, config_maps, &mut hidden);
     let (variables_list, locals) = variables(&draft, config_maps, &mut hidden);
+    // A patch, values of a chart and a configuration that others build upon leave variables to what they change.
+    let elsewhere = draft.patch || draft.kind.is_empty() || draft.kind.starts_with("LLMInference");
     let variables = Variables {
         list: &variables_list,
         locals: &locals,
+        open: elsewhere
+            || hidden
+                .iter()
+                .any(|(what, _)| matches!(what, Hidden::Environment | Hidden::Secret)),
     };
     let mut settings: Vec<Setting> = Vec::new();
     let mut overridden = Vec::new();
     env_settings(&variables, &mut settings, &mut overridden);
+    let possible = possible::values(&variables, &settings);
 
     let engine = draft.run.engine.or(draft.framework).or_else(|| {
         draft
@@ -100,9 +112,18 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     settings.extend(lmcache::settings(&draft, &variables, config_maps));
     let uses_cluster_names = cluster_names(&variables, &flags);
     let is_engine = engine.is_some();
+    let moves_kv = moves_kv(&settings) && !is_idle_sglang(&settings, engine);
+    let worded = draft.worded.take();
+    if moves_kv && draft.declared.is_none() && draft.hinted.is_none() {
+        call_by(worded.as_ref(), &mut draft.hinted, &mut draft.hint_label);
+    }
     let named = named(&draft);
-    let strong = strong_role(&settings, named.as_ref());
-    let moves_kv = moves_kv(&settings);
+    let strong = strong_role(&settings, engine.unwrap_or(Engine::Unknown), named.as_ref());
+    // A TensorRT-LLM worker of Dynamo serves whole requests unless it is told a mode; its configuration file often names a
+    // transceiver all the same.
+    let whole_by_default = engine == Some(Engine::Trtllm)
+        && (draft.run.dynamo || draft.kind.starts_with("Dynamo"))
+        && !hidden.iter().any(|(what, _)| *what == Hidden::Command);
     let job_without_role = draft.job && strong.is_none() && !moves_kv;
     let is_worker = !draft.run.frontend
         && !draft.run.tool
@@ -128,6 +149,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         engine_is_assumed: assumed,
         image: draft.image,
         settings,
+        possible,
         overridden,
         unknown_names,
         resources: draft.resources,
@@ -157,12 +179,46 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         strong,
         is_worker,
         moves_kv,
+        worded,
+        whole_by_default,
         frontend: draft.run.frontend,
         object_index: draft.object_index,
         declared: draft.declared,
         hinted: draft.hinted,
         patch: draft.patch,
     }
+}
+
+/// Takes the role that words beside a connector say.
+fn call_by(
+    worded: Option<&(Role, Option<Place>)>,
+    hinted: &mut Option<Role>,
+    label: &mut Option<(NamedBy, Place)>,
+) {
+    if let Some((role, place)) = worded {
+        *hinted = Some(*role);
+        *label = place.clone().map(|p| (NamedBy::Label, p));
+    }
+}
+
+impl Resolved {
+    /// Takes the role that its words say, since the other half has a connector.
+    pub(crate) fn name_by_words(&mut self) {
+        if self.declared.is_some() || self.hinted.is_some() {
+            return;
+        }
+        let mut label = None;
+        call_by(self.worded.as_ref(), &mut self.hinted, &mut label);
+        if let Some(role) = self.hinted {
+            let (by, place) = label.unwrap_or((NamedBy::Name, self.worker.place.clone()));
+            self.worker.named = Some(Named { role, by, place });
+        }
+    }
+}
+
+/// SGLang with a transfer backend and without a mode serves whole requests.
+fn is_idle_sglang(settings: &[Setting], engine: Option<Engine>) -> bool {
+    engine == Some(Engine::Sglang) && !settings.iter().any(|s| s.name == "--disaggregation-mode")
 }
 
 /// Scripts that the command runs or sources: out of mounted ConfigMaps and files that the pod itself wrote.
@@ -196,6 +252,7 @@ fn scripts(draft: &mut Draft, config_maps: &[ConfigMapDraft], hidden: &mut Vec<(
         match script {
             Some(script) if draft.run.engine.is_none() => {
                 draft.run.engine = script.engine;
+                draft.run.dynamo = script.dynamo;
                 draft.run.frontend |= script.frontend;
                 draft.run.tool |= script.tool;
                 draft.run.mpirun |= script.mpirun;
@@ -250,19 +307,25 @@ fn variables(
 ) -> (Vec<EnvDraft>, Vec<EnvDraft>) {
     let mut list = Vec::new();
     for from in &draft.env_from {
+        if let Some(secret) = &from.secret {
+            hidden.push((
+                Hidden::Secret,
+                format!("envFrom of Secret {secret}, whose values are not read"),
+            ));
+        }
         let Some(name) = &from.config_map else {
             continue;
         };
         let Some(map) = config_maps.iter().find(|m| m.name == *name) else {
             hidden.push((
                 Hidden::Environment,
-                format!("envFrom takes ConfigMap {name}, which is not in the input"),
+                format!("envFrom of ConfigMap {name}, which is not in the input"),
             ));
             continue;
         };
         for entry in &map.entries {
             list.push(EnvDraft {
-                name: entry.key.clone(),
+                name: format!("{}{}", from.prefix, entry.key),
                 value: EnvValue::Literal(entry.value.clone()),
                 form: Form::EnvFrom,
                 place: entry.place(&map.file),
@@ -599,15 +662,20 @@ fn referenced(text: &str) -> Option<&str> {
 }
 
 /// The role that the engine was told.
-fn strong_role(settings: &[Setting], named: Option<&Named>) -> Option<(Role, Place)> {
-    for name in [
-        "--disaggregation-mode",
-        "--server-role",
-        "DYN_VLLM_DISAGGREGATION_MODE",
-        "DYN_SGL_DISAGGREGATION_MODE",
-        "DYN_TRTLLM_DISAGGREGATION_MODE",
+fn strong_role(
+    settings: &[Setting],
+    engine: Engine,
+    named: Option<&Named>,
+) -> Option<(Role, Place)> {
+    // A flag wins over its variable, which only Dynamo's own engines read.
+    for (name, reader) in [
+        ("--disaggregation-mode", None),
+        ("--server-role", None),
+        (model::VLLM_MODE, Some(Engine::Vllm)),
+        (model::TRTLLM_MODE, Some(Engine::Trtllm)),
     ] {
-        if let Some(setting) = settings.iter().find(|s| s.name == name)
+        if reader.is_none_or(|r| r == engine)
+            && let Some(setting) = settings.iter().find(|s| s.name == name)
             && let Some(role) = setting.value.literal().and_then(engine::role_of_mode)
         {
             return Some((role, setting.place.clone()));
@@ -616,8 +684,16 @@ fn strong_role(settings: &[Setting], named: Option<&Named>) -> Option<(Role, Pla
     for (name, role) in [
         ("--is-prefill-worker", Role::Prefill),
         ("--is-decode-worker", Role::Decode),
+        ("DYN_VLLM_IS_PREFILL_WORKER", Role::Prefill),
+        ("DYN_VLLM_IS_DECODE_WORKER", Role::Decode),
     ] {
-        if let Some(setting) = settings.iter().find(|s| s.name == name) {
+        let is_variable = !name.starts_with('-');
+        let on = |s: &&Setting| {
+            s.name == name
+                && (!is_variable
+                    || (engine == Engine::Vllm && s.value.literal().is_some_and(engine::is_on)))
+        };
+        if let Some(setting) = settings.iter().find(on) {
             return Some((role, setting.place.clone()));
         }
     }

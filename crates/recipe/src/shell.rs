@@ -29,6 +29,20 @@ pub(crate) struct Command {
     pub(crate) writes: Option<String>,
     /// Byte range of the here-document that it reads.
     pub(crate) heredoc: Option<Range<usize>>,
+    /// What stands between it and the command before it.
+    pub(crate) join: Join,
+}
+
+/// How a command follows the one before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Join {
+    /// Whatever became of that one.
+    #[default]
+    Always,
+    /// `&&`: if it went well.
+    And,
+    /// `||`: if it failed.
+    Or,
 }
 
 /// Characters that end a command.
@@ -83,8 +97,17 @@ impl Splitter<'_> {
                     let _file = self.redirection();
                 }
                 c if is_separator(c) => {
-                    self.at += 1;
+                    let join = match (c, self.peek(1)) {
+                        (b'&', Some(b'&')) => Join::And,
+                        (b'|', Some(b'|')) => Join::Or,
+                        _ => Join::Always,
+                    };
+                    self.at += if join == Join::Always { 1 } else { 2 };
                     self.finish(&mut command);
+                    // A line may end behind the operator.
+                    if join != Join::Always || c != b'\n' {
+                        command.join = join;
+                    }
                     if c == b'\n' {
                         self.skip_heredocs();
                     }

@@ -98,7 +98,13 @@ fn facts_of(screen: &Screen<'_>, deployment: &DeploymentSummary) -> String {
     if let Some(partial) = deployment.partial {
         facts.push(partial.to_owned());
     }
-    for role in [Role::Prefill, Role::Decode, Role::Aggregated, Role::Encode] {
+    for role in [
+        Role::Prefill,
+        Role::Decode,
+        Role::Unknown,
+        Role::Aggregated,
+        Role::Encode,
+    ] {
         let mut of_role = deployment
             .workers
             .iter()

@@ -180,7 +180,9 @@ fn no_connector(view: &View<'_>, kv: &WorkerView<'_>, peer_has: bool, findings: 
     let worker = kv.worker;
     let told = worker
         .setting("--disaggregation-mode")
-        .or_else(|| worker.setting("--is-prefill-worker"));
+        .or_else(|| worker.setting("--is-prefill-worker"))
+        .or_else(|| worker.setting(model::VLLM_MODE))
+        .or_else(|| worker.setting("DYN_VLLM_IS_PREFILL_WORKER"));
     let cause = match worker.role {
         Role::Prefill => &PREFILL_NO_CONNECTOR,
         _ => &DECODE_NO_CONNECTOR,
@@ -287,8 +289,10 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
         _ => None,
     };
     // NIXL moves in the direction of each request; beside a mode that the engine was told, kv_role says nothing.
-    let told_a_mode = worker.setting("--disaggregation-mode").is_some()
-        || worker.setting("DYN_VLLM_DISAGGREGATION_MODE").is_some();
+    let mode = worker
+        .setting("--disaggregation-mode")
+        .or_else(|| worker.setting(model::VLLM_MODE));
+    let told_a_mode = mode.is_some();
     if let Some(setting) = swapped.filter(|_| *connector != Connector::Nixl || !told_a_mode) {
         let value = setting.value.literal().unwrap_or_default();
         let detail = format!("{role} has kv_role {value}, the other role's direction");
@@ -296,7 +300,9 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
             Finding::warn(
                 NAME,
                 &ROLE_SWAPPED,
-                format!("{detail}: NIXL does not look at it, until a release that does"),
+                format!(
+                    "{detail}: nothing else tells this engine its role, and NIXL does not look at kv_role, until a release that does"
+                ),
             )
         } else {
             Finding::fail(NAME, &ROLE_SWAPPED, detail)
@@ -312,7 +318,32 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
         Some(kv_role) => format!("{summary}, {kv_role}"),
         None => summary,
     };
+    if kv_path::keeps_kv(worker) {
+        let name = kv.path.summary().unwrap_or_default();
+        let mut finding = Finding::skipped(
+            NAME,
+            Reason::NotVisible,
+            format!(
+                "{role} has {name}, which keeps KV cache: nothing visible moves it from prefill to decode, unless its own configuration does"
+            ),
+        )
+        .required()
+        .fix("give its configuration (LMCACHE_* variables, the ConfigMap of its file), or add a connector that moves KV cache, such as NixlConnector")
+        .worker(worker);
+        if let Some(place) = &kv.path.place {
+            finding = finding.at(place, role);
+        }
+        findings.push(finding);
+        return;
+    }
     let mut finding = Finding::ok(NAME, how).worker(worker);
+    if let (Some(setting), Some(mode)) = (swapped, mode) {
+        finding = finding.note(format!(
+            "kv_role {} is the other role's direction and decides nothing here: {} tells the engine its role, and NixlConnector takes either direction",
+            setting.value.literal().unwrap_or_default(),
+            mode.name
+        ));
+    }
     if worker
         .literal("cache_transceiver_config.backend")
         .is_some_and(|b| b.eq_ignore_ascii_case("default"))
@@ -329,9 +360,6 @@ fn configured(kv: &WorkerView<'_>, connector: &Connector, findings: &mut Finding
             .is_none()
     {
         finding = finding.note("--disaggregation-transfer-backend is not set: SGLang uses mooncake, not NIXL, so UCX settings have no effect on KV");
-    }
-    if matches!(connector, Connector::Other(_)) && !kv_path::needs_connector(worker.role) {
-        finding = finding.note("this connector does not move KV cache between workers");
     }
     findings.push(finding);
 }

@@ -10,6 +10,7 @@
 use model::{Accelerator, Grade, Reason, Role};
 
 use crate::check::{Cause, Check, Run};
+use crate::env::prefill_decode::{misfits, who};
 use crate::fabric::{self, Rdma};
 use crate::finding::{Finding, Findings};
 use crate::kv_path::{Backend, Connector};
@@ -45,7 +46,7 @@ const RESOURCE_MISSING: Cause = Cause {
 
 const ONE_ROLE: Cause = Cause {
     id: "one-role-lacks-fabric",
-    what: "one role asks for the fabric and the other does not",
+    what: "one role asks for the fabric and the other does not, or one of several pools of a role does not",
     why: "the side without it has no RDMA device: the pair falls to TCP, or cannot connect at all where the transport list has no TCP",
     fix: "request the same fabric on both roles",
     quiet_if: "the lacking role is privileged or uses the host's devices",
@@ -138,7 +139,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     if with.is_empty() {
         return nobody(view, findings);
     }
-    if !without.is_empty() && lacks_for_a_role(view, &without) {
+    if !without.is_empty() {
         return one_role(&with, &without, findings);
     }
     if nothing_in_common(view, findings) || uneven(view, findings) {
@@ -267,47 +268,35 @@ fn nothing_in_common(view: &View<'_>, findings: &mut Findings) -> bool {
             w.fabric.compute_domain.is_some(),
         ]
     };
-    let of_role = |role: Role| {
-        view.role(role).map(kinds).fold([false; 3], |all, one| {
-            let mut all = all;
-            for (a, o) in all.iter_mut().zip(one) {
-                *a |= o;
-            }
-            all
-        })
-    };
-    let (Some(prefill), Some(decode)) = (
-        view.role(Role::Prefill).next(),
-        view.role(Role::Decode).next(),
-    ) else {
-        return false;
-    };
     // EFA carries KV through LIBFABRIC; what else is there does not help.
     let needed: [bool; 3] = if view.kv.iter().all(|w| w.path.uses_libfabric()) {
         [false, true, false]
     } else {
         [true; 3]
     };
-    let (p, d) = (of_role(Role::Prefill), of_role(Role::Decode));
-    let usable = |kinds: [bool; 3]| kinds.iter().zip(needed).any(|(k, n)| *k && n);
-    if p.iter().zip(d).zip(needed).any(|((a, b), n)| *a && b && n) || !(usable(p) || usable(d)) {
+    let common = |p: &WorkerView<'_>, d: &WorkerView<'_>| {
+        let (p, d) = (kinds(p), kinds(d));
+        p.iter().zip(d).zip(needed).any(|((a, b), n)| *a && b && n)
+    };
+    let usable = |w: &WorkerView<'_>| kinds(w).iter().zip(needed).any(|(k, n)| *k && n);
+    let differ = |p: &WorkerView<'_>, d: &WorkerView<'_>| !common(p, d) && (usable(p) || usable(d));
+    let Some((prefill, decode)) = misfits(view, differ) else {
         return false;
-    }
+    };
     let mut finding = Finding::fail(
         NAME,
         &ONE_ROLE,
         format!(
-            "prefill asks for {}, decode asks for {}: no fabric in common",
+            "{} asks for {}, {} asks for {}: no fabric in common",
+            who(view, prefill),
             prefill.fabric.summary(),
+            who(view, decode),
             decode.fabric.summary()
         ),
     );
     for kv in [prefill, decode] {
         let place = fabric_place(kv).unwrap_or(&kv.worker.place);
-        finding = finding.at(
-            place,
-            format!("{}: {}", kv.worker.role.as_str(), kv.fabric.summary()),
-        );
+        finding = finding.at(place, format!("{}: {}", who(view, kv), kv.fabric.summary()));
     }
     findings.push(finding.workers([prefill.worker, decode.worker]));
     true
@@ -361,32 +350,56 @@ fn fabric_place<'f>(kv: &WorkerView<'f>) -> Option<&'f model::Place> {
         .or(kv.fabric.compute_domain.map(|c| &c.place))
 }
 
-/// Whether every worker of one role is without a fabric: a single odd worker group is another finding.
-fn lacks_for_a_role(view: &View<'_>, without: &[&WorkerView<'_>]) -> bool {
-    [Role::Prefill, Role::Decode].iter().any(|role| {
-        let mut of_role = view.role(*role).peekable();
-        of_role.peek().is_some() && of_role.all(|w| without.iter().any(|o| std::ptr::eq(*o, w)))
-    })
+/// Some workers ask for a fabric and others do not: whole roles, or single pools of a role. Each pool that lacks it is named,
+/// once for each role and excuse.
+fn one_role(with: &[&WorkerView<'_>], without: &[&WorkerView<'_>], findings: &mut Findings) {
+    for excused in [false, true] {
+        let lacking: Vec<&WorkerView<'_>> = without
+            .iter()
+            .copied()
+            .filter(|w| (w.fabric.privileged || w.worker.host_network) == excused)
+            .collect();
+        let Some(first) = lacking.first() else {
+            continue;
+        };
+        // The other role is what it has to reach.
+        let has = with
+            .iter()
+            .find(|w| w.worker.role != first.worker.role)
+            .or(with.first());
+        if let Some(has) = has {
+            lacks(has, with, &lacking, excused, findings);
+        }
+    }
 }
 
-fn one_role(with: &[&WorkerView<'_>], without: &[&WorkerView<'_>], findings: &mut Findings) {
-    let (Some(has), Some(lacks)) = (with.first(), without.first()) else {
-        return;
-    };
-    // EFA carries KV although only one role has a compute domain claim, and the reverse.
+fn lacks(
+    has: &WorkerView<'_>,
+    with: &[&WorkerView<'_>],
+    lacking: &[&WorkerView<'_>],
+    excused: bool,
+    findings: &mut Findings,
+) {
+    let mut names: Vec<String> = Vec::new();
+    for kv in lacking {
+        let role = kv.worker.role;
+        // A role that has it elsewhere is not told by its name alone.
+        let name = if with.iter().any(|w| w.worker.role == role) {
+            format!("{} ({})", kv.worker.name, role.as_str())
+        } else {
+            role.as_str().to_owned()
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let verb = if names.len() == 1 { "asks" } else { "ask" };
     let detail = format!(
-        "{} asks for {}, {} asks for no fabric",
+        "{} asks for {}, {} {verb} for no fabric",
         has.worker.role.as_str(),
         has.fabric.summary(),
-        lacks.worker.role.as_str()
+        names.join(" and ")
     );
-    let place = has
-        .fabric
-        .rdma
-        .map(Rdma::place)
-        .or(has.fabric.efa.map(|r| &r.place))
-        .or(has.fabric.compute_domain.map(|c| &c.place));
-    let excused = lacks.fabric.privileged || lacks.worker.host_network;
     let mut finding = if excused {
         Finding::warn(
             NAME,
@@ -398,17 +411,24 @@ fn one_role(with: &[&WorkerView<'_>], without: &[&WorkerView<'_>], findings: &mu
     } else {
         Finding::fail(NAME, &ONE_ROLE, detail)
     };
-    if let Some(place) = place {
+    if let Some(place) = fabric_place(has) {
         finding = finding.at(
             place,
             format!("{}: {}", has.worker.role.as_str(), has.fabric.summary()),
         );
     }
-    finding = finding.at(
-        &lacks.worker.place,
-        format!("{}: nothing of the kind", lacks.worker.role.as_str()),
-    );
-    findings.push(finding.workers([has.worker, lacks.worker]));
+    for kv in lacking {
+        finding = finding.at(
+            &kv.worker.place,
+            format!(
+                "{} ({}): nothing of the kind",
+                kv.worker.role.as_str(),
+                kv.worker.name
+            ),
+        );
+    }
+    findings
+        .push(finding.workers(std::iter::once(has.worker).chain(lacking.iter().map(|w| w.worker))));
 }
 
 /// No worker asks for a fabric.

@@ -4,7 +4,7 @@
 //! one result for each deployment, and it is a warning only where nothing else shows that a fabric was thought
 //! of. It is never told of aggregated recipes, jobs, patches, or workers whose KV does not go over UCX.
 
-use model::{Grade, Role, Worker};
+use model::{Grade, Hidden, Role, Worker};
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
@@ -33,6 +33,17 @@ const NOTHING_SET: Cause = Cause {
     quiet_if: "any fabric is asked for; both roles on one host; another library carries KV; a patch",
     source: "UCX defaults (ucp_context.c:659-675)",
 };
+
+/// What may set variables that the input does not show.
+fn set_elsewhere(workers: &[&Worker]) -> Option<String> {
+    let mut from: Vec<&str> = Vec::new();
+    for (what, why) in workers.iter().flat_map(|w| &w.hidden) {
+        if matches!(what, Hidden::Environment | Hidden::Secret) && !from.contains(&why.as_str()) {
+            from.push(why);
+        }
+    }
+    (!from.is_empty()).then(|| from.join("; "))
+}
 
 fn run(view: &View<'_>, findings: &mut Findings) {
     if view.is_part()
@@ -63,17 +74,21 @@ fn run(view: &View<'_>, findings: &mut Findings) {
         || unset.len() < COMMON.len()
         || workers
             .iter()
-            .any(|w| w.privileged || w.host_network || !w.hidden.is_empty())
+            .any(|w| w.privileged || w.host_network || w.is_open())
         || findings
             .results()
             .iter()
             .any(|r| r.name == "env/kv-fabric" && r.status == model::Status::Ok);
     let mut finding = if deliberate {
-        Finding::ok(NAME, detail).note("the image or the operator may set more")
+        Finding::ok(NAME, detail)
     } else {
-        Finding::warn(NAME, &NOTHING_SET, detail).note("the image or the operator may set more")
+        Finding::warn(NAME, &NOTHING_SET, detail)
     };
-    finding = finding.grade(Grade::Assumed);
+    finding = match set_elsewhere(&workers) {
+        Some(from) => finding.note(format!("may come from elsewhere: {from}")),
+        None => finding.note("the image or the operator may set more"),
+    }
+    .grade(Grade::Assumed);
     for role in [Role::Prefill, Role::Decode] {
         if view.role(role).next().is_some() {
             finding = finding.role(role);

@@ -9,7 +9,7 @@ use crate::model_name::{self, Same};
 use crate::view::{View, WorkerView};
 
 /// More pairs than any deployment has.
-const MAX_PAIRS: usize = 10_000;
+pub(super) const MAX_PAIRS: usize = 10_000;
 
 pub(super) const MODEL_DIFFERS: Cause = Cause {
     id: "model-differs",
@@ -80,7 +80,7 @@ pub(super) fn compare(view: &View<'_>, findings: &mut Findings) {
 }
 
 /// Workers of a role; the members of a group are ranks of their leader's engine.
-fn leaders<'v, 'f>(
+pub(super) fn leaders<'v, 'f>(
     view: &'v View<'f>,
     role: Role,
 ) -> impl Iterator<Item = &'v WorkerView<'f>> + use<'v, 'f> {

@@ -121,7 +121,7 @@ fn templates(view: &View<'_>, leader: &WorkerView<'_>, findings: &mut Findings) 
     // Ray hands the leader's UCX variables to its workers, and a sourced file may set them; only a template
     // that starts its ranks itself and shows all it sets can lack one.
     let shows_all = |w: &Worker| {
-        w.hidden.is_empty()
+        !w.is_open()
             && matches!(
                 kv_path::of(w).connector,
                 Connector::Nixl | Connector::Mooncake | Connector::Other(_)

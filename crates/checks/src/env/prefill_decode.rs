@@ -118,29 +118,32 @@ pub(crate) const VERSION_SKEW: Cause = Cause {
 
 /// Versions of one image that differ between the roles.
 fn versions(view: &View<'_>, findings: &mut Findings) {
-    let of = |role: Role| {
-        view.role(role).find_map(|w| {
-            let image = w.worker.image.as_ref()?;
-            let version = image::version(&image.value)?;
-            Some((w, image, version))
-        })
-    };
-    let (Some((prefill, p, pv)), Some((decode, d, dv))) = (of(Role::Prefill), of(Role::Decode))
-    else {
-        return;
-    };
-    if image::split(&p.value).0 != image::split(&d.value).0 || pv == dv || view.is_part() {
-        return;
+    fn of<'v>(w: &'v WorkerView<'_>) -> Option<(&'v model::Located<String>, image::Version)> {
+        let image = w.worker.image.as_ref()?;
+        Some((image, image::version(&image.value)?))
     }
+    let pair = misfits(view, |p, d| match (of(p), of(d)) {
+        (Some((p, pv)), Some((d, dv))) => {
+            image::split(&p.value).0 == image::split(&d.value).0 && pv != dv
+        }
+        _ => false,
+    });
+    let Some((prefill, decode)) = pair.filter(|_| !view.is_part()) else {
+        return;
+    };
+    let (Some((p, pv)), Some((d, dv))) = (of(prefill), of(decode)) else {
+        return;
+    };
+    let (one, other) = (who(view, prefill), who(view, decode));
     findings.push(
         Finding::warn(
             NAME,
             &VERSION_SKEW,
-            format!("prefill runs version {pv} and decode {dv} of the same image"),
+            format!("{one} runs version {pv} and {other} {dv} of the same image"),
         )
         .workers([prefill.worker, decode.worker])
-        .at(&p.place, format!("prefill: {pv}"))
-        .at(&d.place, format!("decode: {dv}")),
+        .at(&p.place, format!("{one}: {pv}"))
+        .at(&d.place, format!("{other}: {dv}")),
     );
 }
 
@@ -153,43 +156,60 @@ fn tensor_parallel<'f>(kv: &WorkerView<'f>) -> Option<(u64, &'f Setting)> {
         .filter(|(n, _)| *n > 0)
 }
 
-fn parallelism(prefill: &WorkerView<'_>, decode: &WorkerView<'_>, findings: &mut Findings) {
-    let vllm =
-        |w: &WorkerView<'_>| w.worker.engine == Engine::Vllm && w.path.connector == Connector::Nixl;
-    let (Some((p, p_at)), Some((d, d_at))) = (tensor_parallel(prefill), tensor_parallel(decode))
-    else {
+fn parallelism(view: &View<'_>, findings: &mut Findings) {
+    fn of<'f>(w: &WorkerView<'f>) -> Option<(u64, &'f Setting)> {
+        tensor_parallel(w)
+            .filter(|_| w.worker.engine == Engine::Vllm && w.path.connector == Connector::Nixl)
+    }
+    let pair = |fits: fn(u64, u64) -> bool| {
+        misfits(
+            view,
+            move |p, d| matches!((of(p), of(d)), (Some((p, _)), Some((d, _))) if !fits(p, d)),
+        )
+    };
+    let broken = pair(|p, d| p.max(d).is_multiple_of(p.min(d)));
+    let Some((prefill, decode)) = broken.or_else(|| pair(|p, d| p == d)) else {
         return;
     };
-    if !vllm(prefill) || !vllm(decode) || p == d {
+    let (Some((p, p_at)), Some((d, d_at))) = (of(prefill), of(decode)) else {
         return;
-    }
-    let detail = format!("tensor parallel size is {p} on prefill and {d} on decode");
-    let divisible = p.max(d) % p.min(d) == 0;
-    let finding = if divisible {
-        Finding::ok(NAME, detail).told(&TP_DIFFERS)
-    } else {
+    };
+    let (one, other) = (who(view, prefill), who(view, decode));
+    let detail = format!("tensor parallel size is {p} on {one} and {d} on {other}");
+    let finding = if broken.is_some() {
         Finding::warn(NAME, &TP_NOT_DIVISIBLE, detail)
+    } else {
+        Finding::ok(NAME, detail).told(&TP_DIFFERS)
     };
     findings.push(
         finding
             .workers([prefill.worker, decode.worker])
-            .at(&p_at.place, format!("prefill: {p}"))
-            .at(&d_at.place, format!("decode: {d}")),
+            .at(&p_at.place, format!("{one}: {p}"))
+            .at(&d_at.place, format!("{other}: {d}")),
     );
 }
 
-fn gid_indices(prefill: &WorkerView<'_>, decode: &WorkerView<'_>, findings: &mut Findings) {
-    let of = |w: &WorkerView<'_>| w.worker.literal("UCX_IB_GID_INDEX").map(str::to_owned);
-    if !prefill.path.may_use_ucx() || !decode.path.may_use_ucx() {
-        return;
+fn gid_indices(view: &View<'_>, findings: &mut Findings) {
+    fn of<'v>(w: &'v WorkerView<'_>) -> Option<&'v str> {
+        w.worker
+            .literal("UCX_IB_GID_INDEX")
+            .filter(|_| w.path.may_use_ucx())
     }
-    if let (Some(p), Some(d)) = (of(prefill), of(decode))
-        && p != d
+    let pair = misfits(
+        view,
+        |p, d| matches!((of(p), of(d)), (Some(p), Some(d)) if p != d),
+    );
+    if let Some((prefill, decode)) = pair
+        && let (Some(p), Some(d)) = (of(prefill), of(decode))
     {
         findings.push(
             Finding::ok(
                 NAME,
-                format!("UCX_IB_GID_INDEX is {p} on prefill and {d} on decode"),
+                format!(
+                    "UCX_IB_GID_INDEX is {p} on {} and {d} on {}",
+                    who(view, prefill),
+                    who(view, decode)
+                ),
             )
             .workers([prefill.worker, decode.worker])
             .told(&GID_DIFFERS),
@@ -206,29 +226,57 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     }
     connectors(view, findings);
     nic_lists(view, findings);
-    if let (Some(prefill), Some(decode)) = (
-        view.role(Role::Prefill).next(),
-        view.role(Role::Decode).next(),
-    ) {
+    if view.has_both_roles() {
         models::compare(view, findings);
         for name in KV_DTYPE {
-            values(prefill, decode, name, &KV_DTYPE_DIFFERS, true, findings);
-            one_sided_fp8(prefill, decode, name, findings);
+            values(view, name, &KV_DTYPE_DIFFERS, true, findings);
+            one_sided_fp8(view, name, findings);
         }
         values(
-            prefill,
-            decode,
+            view,
             "VLLM_KV_CACHE_LAYOUT",
             &LAYOUT_DIFFERS,
             true,
             findings,
         );
         for flag in ["--block-size", "--page-size"] {
-            values(prefill, decode, flag, &BLOCK_SIZE_DIFFERS, false, findings);
+            values(view, flag, &BLOCK_SIZE_DIFFERS, false, findings);
         }
-        parallelism(prefill, decode, findings);
-        gid_indices(prefill, decode, findings);
+        parallelism(view, findings);
+        gid_indices(view, findings);
         versions(view, findings);
+    }
+}
+
+/// A prefill and a decode worker that do not fit, of which one fits nobody: with several pools a worker may have its partner
+/// anywhere on the other side. Members of a group are ranks of their leader's engine.
+pub(super) fn misfits<'v, 'f>(
+    view: &'v View<'f>,
+    differ: impl Fn(&WorkerView<'f>, &WorkerView<'f>) -> bool,
+) -> Option<(&'v WorkerView<'f>, &'v WorkerView<'f>)> {
+    let of = |role| -> Vec<&'v WorkerView<'f>> { models::leaders(view, role).collect() };
+    let (prefill, decode) = (of(Role::Prefill), of(Role::Decode));
+    // Every worker is compared with every other one: real deployments have few kinds.
+    if prefill.len().saturating_mul(decode.len()) > models::MAX_PAIRS {
+        return None;
+    }
+    let alone_p = prefill.iter().find(|p| decode.iter().all(|d| differ(p, d)));
+    let alone_d = decode.iter().find(|d| prefill.iter().all(|p| differ(p, d)));
+    match (alone_p, alone_d) {
+        (Some(p), Some(d)) => Some((p, d)),
+        (Some(p), None) => Some((p, decode.first()?)),
+        (None, Some(d)) => Some((prefill.first()?, d)),
+        (None, None) => None,
+    }
+}
+
+/// `decode`, and with the worker's name where there are several of its role.
+pub(super) fn who(view: &View<'_>, kv: &WorkerView<'_>) -> String {
+    let role = kv.worker.role;
+    if models::leaders(view, role).count() > 1 {
+        format!("{} ({})", role.as_str(), kv.worker.name)
+    } else {
+        role.as_str().to_owned()
     }
 }
 
@@ -243,12 +291,18 @@ fn connectors(view: &View<'_>, findings: &mut Findings) {
         },
         Connector::Nothing | Connector::Unknown(_) => false,
     };
-    let (Some(prefill), Some(decode)) = (
+    let (Some(first_prefill), Some(first_decode)) = (
         view.role(Role::Prefill).find(known),
         view.role(Role::Decode).find(known),
     ) else {
         return;
     };
+    let (prefill, decode) = misfits(view, |p, d| {
+        known(&p)
+            && known(&d)
+            && (p.path.connector != d.path.connector || p.path.backend != d.path.backend)
+    })
+    .unwrap_or((first_prefill, first_decode));
     let same_connector = prefill.path.connector == decode.path.connector;
     let same_backend = prefill.path.backend == decode.path.backend;
     let (p, d) = (
@@ -268,7 +322,11 @@ fn connectors(view: &View<'_>, findings: &mut Findings) {
         );
         return;
     }
-    let detail = format!("prefill uses {p}, decode uses {d}: no KV can move between them");
+    let detail = format!(
+        "{} uses {p}, {} uses {d}: no KV can move between them",
+        who(view, prefill),
+        who(view, decode)
+    );
     let mut finding = if is_release_dependent(prefill) || is_release_dependent(decode) {
         Finding::warn(
             NAME,
@@ -284,7 +342,7 @@ fn connectors(view: &View<'_>, findings: &mut Findings) {
             .filter(|_| same_connector)
             .or(kv.path.place.as_ref())
             .unwrap_or(&kv.worker.place);
-        finding = finding.at(place, format!("{}: {summary}", kv.worker.role.as_str()));
+        finding = finding.at(place, format!("{}: {summary}", who(view, kv)));
     }
     findings.push(finding.workers([prefill.worker, decode.worker]));
 }
@@ -447,65 +505,65 @@ fn ports(
 }
 
 /// fp8 on one role, and on the other what the model brings.
-fn one_sided_fp8(
-    prefill: &WorkerView<'_>,
-    decode: &WorkerView<'_>,
-    flag: &str,
-    findings: &mut Findings,
-) {
-    for (one, other) in [(prefill, decode), (decode, prefill)] {
-        let Some(setting) = one.worker.setting(flag) else {
-            continue;
-        };
-        let Some(value) = setting
-            .value
-            .literal()
-            .filter(|v| v.to_ascii_lowercase().starts_with("fp8"))
-        else {
-            continue;
-        };
-        let theirs = other.worker.setting(flag);
-        let automatic = match theirs {
-            Some(setting) => setting.value.literal() == Some("auto"),
-            None => other.worker.hidden.is_empty() && one.worker.engine == other.worker.engine,
-        };
-        if !automatic {
-            continue;
-        }
-        let (role, their_role) = (one.worker.role.as_str(), other.worker.role.as_str());
-        let how = if theirs.is_some() { "auto" } else { "not set" };
-        let place = theirs.map_or(&other.worker.place, |s| &s.place);
-        findings.push(
-            Finding::warn(
-                NAME,
-                &KV_DTYPE_DIFFERS,
-                format!("{flag} is {value} on {role} and {how} on {their_role}, which then takes the model's type"),
-            )
-            .workers([prefill.worker, decode.worker])
-            .at(&setting.place, format!("{role}: {value}"))
-            .context(place, format!("{their_role}: {how}")),
-        );
-    }
+fn one_sided_fp8(view: &View<'_>, flag: &str, findings: &mut Findings) {
+    let fp8 = |w: &WorkerView<'_>| {
+        w.worker
+            .literal(flag)
+            .is_some_and(|v| v.to_ascii_lowercase().starts_with("fp8"))
+    };
+    let automatic = |one: &WorkerView<'_>, other: &WorkerView<'_>| match other.worker.setting(flag)
+    {
+        Some(setting) => setting.value.literal() == Some("auto"),
+        None => !other.worker.is_open() && one.worker.engine == other.worker.engine,
+    };
+    let pair = misfits(view, |p, d| {
+        (fp8(p) && automatic(p, d)) || (fp8(d) && automatic(d, p))
+    });
+    let Some((prefill, decode)) = pair else {
+        return;
+    };
+    let (one, other) = if fp8(prefill) {
+        (prefill, decode)
+    } else {
+        (decode, prefill)
+    };
+    let Some(setting) = one.worker.setting(flag) else {
+        return;
+    };
+    let value = setting.value.literal().unwrap_or_default();
+    let theirs = other.worker.setting(flag);
+    let (role, their_role) = (who(view, one), who(view, other));
+    let how = if theirs.is_some() { "auto" } else { "not set" };
+    let place = theirs.map_or(&other.worker.place, |s| &s.place);
+    findings.push(
+        Finding::warn(
+            NAME,
+            &KV_DTYPE_DIFFERS,
+            format!("{flag} is {value} on {role} and {how} on {their_role}, which then takes the model's type"),
+        )
+        .workers([prefill.worker, decode.worker])
+        .at(&setting.place, format!("{role}: {value}"))
+        .context(place, format!("{their_role}: {how}")),
+    );
 }
 
-fn values(
-    prefill: &WorkerView<'_>,
-    decode: &WorkerView<'_>,
-    flag: &str,
-    cause: &'static Cause,
-    fail: bool,
-    findings: &mut Findings,
-) {
+fn values(view: &View<'_>, flag: &str, cause: &'static Cause, fail: bool, findings: &mut Findings) {
+    let of = |w: &WorkerView<'_>| w.worker.literal(flag).map(str::to_owned);
+    let pair = misfits(
+        view,
+        |p, d| matches!((of(p), of(d)), (Some(p), Some(d)) if p != d && p != "auto" && d != "auto"),
+    );
+    let Some((prefill, decode)) = pair else {
+        return;
+    };
     let (Some(p), Some(d)) = (prefill.worker.setting(flag), decode.worker.setting(flag)) else {
         return;
     };
     let (Some(pv), Some(dv)) = (p.value.literal(), d.value.literal()) else {
         return;
     };
-    if pv == dv || pv == "auto" || dv == "auto" {
-        return;
-    }
-    let detail = format!("{flag} is {pv} on prefill and {dv} on decode");
+    let (one, other) = (who(view, prefill), who(view, decode));
+    let detail = format!("{flag} is {pv} on {one} and {dv} on {other}");
     let finding = if fail {
         Finding::fail(NAME, cause, detail)
     } else {
@@ -514,7 +572,7 @@ fn values(
     findings.push(
         finding
             .workers([prefill.worker, decode.worker])
-            .at(&p.place, format!("prefill: {pv}"))
-            .at(&d.place, format!("decode: {dv}")),
+            .at(&p.place, format!("{one}: {pv}"))
+            .at(&d.place, format!("{other}: {dv}")),
     );
 }

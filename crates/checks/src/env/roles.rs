@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Named, NamedBy, Place, Role, Worker};
+use model::{Named, NamedBy, Place, Reason, Role, Worker};
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
@@ -49,9 +49,63 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     }
     let present: BTreeSet<Role> = view.kv.iter().map(|w| w.worker.role).collect();
     let groups: BTreeSet<&str> = view.kv.iter().map(|w| w.worker.name.as_str()).collect();
+    unseen(view, findings);
     match present.first() {
+        Some(Role::Unknown) => {}
         Some(role) if present.len() == 1 && groups.len() > 1 => missing(view, *role, findings),
+        Some(role) if present.len() == 1 && view.deployment.partial.is_none() => {
+            other_half(view, *role, findings);
+            contradicted(view, findings);
+        }
         _ => contradicted(view, findings),
+    }
+}
+
+/// Workers with a connector between prefill and decode, of which nothing tells which of the two they are.
+fn unseen(view: &View<'_>, findings: &mut Findings) {
+    for kv in view.role(Role::Unknown) {
+        let worker = kv.worker;
+        let place = kv.path.place.as_ref().unwrap_or(&worker.place);
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                format!(
+                    "{} has a KV connector, and nothing tells whether it prefills or decodes",
+                    worker.name
+                ),
+            )
+            .required()
+            .fix("say its role where its stack reads it: a label (llm-d.ai/role), --disaggregation-mode, kv_role kv_producer or kv_consumer, or its name; --disaggregation-mode agg or no connector where it does both")
+            .worker(worker)
+            .at(place, "this connector is of prefill or decode"),
+        );
+    }
+}
+
+/// One half alone can be without a fault and still not fit the other one.
+fn other_half(view: &View<'_>, role: Role, findings: &mut Findings) {
+    let missing = other(role);
+    findings.push(
+        Finding::skipped(
+            NAME,
+            Reason::NotVisible,
+            format!(
+                "{missing} is not in the input: what it asks for, and whether it fits {}, cannot be judged",
+                role.as_str()
+            ),
+        )
+        .fix(format!("give the manifest of {missing} too"))
+        .workers(view.kv.iter().map(|w| w.worker)),
+    );
+}
+
+/// The name of the other half.
+fn other(role: Role) -> &'static str {
+    if role == Role::Prefill {
+        "decode"
+    } else {
+        "prefill"
     }
 }
 
@@ -63,9 +117,10 @@ fn told(worker: &Worker) -> Option<&Place> {
         "--is-decode-worker",
         "--is-prefill-worker",
         "kv_role",
-        "DYN_VLLM_DISAGGREGATION_MODE",
-        "DYN_SGL_DISAGGREGATION_MODE",
-        "DYN_TRTLLM_DISAGGREGATION_MODE",
+        model::VLLM_MODE,
+        model::TRTLLM_MODE,
+        "DYN_VLLM_IS_PREFILL_WORKER",
+        "DYN_VLLM_IS_DECODE_WORKER",
     ]
     .iter()
     .find_map(|n| worker.setting(n))
@@ -77,15 +132,11 @@ fn other_name(worker: &Worker) -> Option<&Named> {
     worker
         .named
         .as_ref()
-        .filter(|n| n.role.moves_kv() && n.role != worker.role)
+        .filter(|n| n.role.moves_kv() && n.role != worker.role && worker.role != Role::Unknown)
 }
 
 fn missing(view: &View<'_>, role: Role, findings: &mut Findings) {
-    let missing = if role == Role::Prefill {
-        "decode"
-    } else {
-        "prefill"
-    };
+    let missing = other(role);
     let detail = format!(
         "every worker group is {}: there is no {missing} worker, so nothing is transferred",
         role.as_str()

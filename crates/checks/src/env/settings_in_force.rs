@@ -6,7 +6,8 @@
 
 use std::borrow::Cow;
 
-use model::{Role, Setting, Value, Worker};
+use model::{Reason, Role, Setting, Value, Worker};
+use settings::catalogue::{self, Relevance};
 use settings::effect;
 
 use crate::check::{Check, Run};
@@ -56,7 +57,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     for worker in &view.deployment.workers {
         if !matches!(
             worker.role,
-            Role::Prefill | Role::Decode | Role::Aggregated | Role::Encode
+            Role::Prefill | Role::Decode | Role::Unknown | Role::Aggregated | Role::Encode
         ) {
             continue;
         }
@@ -102,10 +103,16 @@ fn describe(setting: &Setting) -> Finding {
     let name = check_name(&setting.name);
     let how = setting.form.as_str();
     match &setting.value {
-        Value::Dynamic(why) => Finding::ok(
-            name,
-            format!("{} is decided at start: {why} ({how})", setting.name),
-        ),
+        Value::Dynamic(why) => {
+            let detail = format!("{} is decided at start: {why} ({how})", setting.name);
+            let decides = catalogue::lookup(&setting.name)
+                .is_some_and(|v| v.relevance == Relevance::Critical);
+            if decides {
+                Finding::skipped(name, Reason::Dynamic, detail)
+            } else {
+                Finding::ok(name, detail)
+            }
+        }
         Value::Literal(value)
             if setting.name.starts_with('-')
                 || !setting

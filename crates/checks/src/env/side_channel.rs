@@ -93,7 +93,7 @@ fn unset(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
         || worker.engine != Engine::Vllm
         || kv.path.connector != Connector::Nixl
         || !worker.has_command
-        || !worker.hidden.is_empty()
+        || worker.is_open()
         || view.is_one_pod()
         || (view.is_single_host() && worker.host_network)
     {

@@ -68,7 +68,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     for worker in &view.deployment.workers {
         if !matches!(
             worker.role,
-            Role::Prefill | Role::Decode | Role::Aggregated | Role::Encode
+            Role::Prefill | Role::Decode | Role::Unknown | Role::Aggregated | Role::Encode
         ) {
             continue;
         }

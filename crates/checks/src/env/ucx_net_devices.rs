@@ -147,7 +147,11 @@ fn ucx(view: &View<'_>, kv: &WorkerView<'_>, setting: &Setting, findings: &mut F
         Value::Literal(value) => value.as_str(),
         Value::Dynamic(why) => {
             return findings.push(finish(
-                Finding::ok(NAME, format!("{VARIABLE} is decided at start: {why}")),
+                Finding::skipped(
+                    NAME,
+                    Reason::Dynamic,
+                    format!("{VARIABLE} of {role} is decided at start: {why}"),
+                ),
                 role.to_owned(),
             ));
         }

@@ -195,9 +195,13 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             Value::Literal(value) => value,
             Value::Dynamic(why) => {
                 findings.push(
-                    Finding::ok(NAME, format!("{VARIABLE} is decided at start: {why}"))
-                        .worker(kv.worker)
-                        .at(&setting.place, role),
+                    Finding::skipped(
+                        NAME,
+                        Reason::Dynamic,
+                        format!("{VARIABLE} of {role} is decided at start: {why}"),
+                    )
+                    .worker(kv.worker)
+                    .at(&setting.place, role),
                 );
                 continue;
             }

@@ -182,13 +182,48 @@ pub(crate) fn manifest(
         None if elsewhere::is_kustomization(text, root) => "Kustomization".to_owned(),
         None => String::new(),
     };
+    // What this program writes lies beside the recipes that it is about.
+    if kind.is_empty()
+        && let Some(schema) = root.get("schema").and_then(Node::text)
+        && schema.starts_with("check-interconnect/")
+    {
+        file.problems.push(InputProblem {
+            cause: "input-not-a-manifest",
+            detail: "a report or a baseline of check-interconnect, no manifest".into(),
+            fix: "leave this file out".into(),
+            position: None,
+            outcome: Outcome::Empty,
+        });
+        return;
+    }
+    if let Some(kind) = root
+        .get("kind")
+        .filter(|k| !k.is_null() && (!k.is_scalar() || k.is_plain_non_string()))
+    {
+        file.problems.push(shapes::problem(
+            format!("kind: got {}, expected text", shapes::got(kind)),
+            text.line_column(kind.span().start),
+        ));
+    }
     if let Some(items) = root
         .get("items")
         .filter(|i| i.is_sequence() && (kind.is_empty() || kind.ends_with("List")))
     {
         if depth < MAX_LIST_DEPTH {
+            let mut told = 0;
             for item in items.items() {
-                manifest(text, item, file, depth + 1, partial);
+                if item.is_mapping() {
+                    manifest(text, item, file, depth + 1, partial);
+                } else if told < shapes::MAX_PROBLEMS {
+                    told += 1;
+                    file.problems.push(shapes::problem(
+                        format!(
+                            "an item of items: got {}, expected a mapping",
+                            shapes::got(item)
+                        ),
+                        text.line_column(item.span().start),
+                    ));
+                }
             }
         }
         return;

@@ -131,6 +131,12 @@ impl WorkerView<'_> {
         self.worker.kind.starts_with("Dynamo")
     }
 
+    /// Dynamo starts the engine, and so passes it the pod's address: by its module, or where the operator brings the
+    /// command.
+    pub(crate) fn is_started_by_dynamo(&self) -> bool {
+        self.worker.by_dynamo || self.is_dynamo() && !self.worker.has_command
+    }
+
     /// The engine really moves KV cache (a mock engine does not).
     pub(crate) fn is_mock(&self) -> bool {
         self.worker.engine == Engine::Mocker

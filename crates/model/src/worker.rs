@@ -310,6 +310,8 @@ pub struct Worker {
     pub part: Option<GroupPart>,
     /// The ranks are started by `mpirun` in the command itself.
     pub starts_mpirun: bool,
+    /// Its engine is started through Dynamo's module (`python3 -m dynamo.vllm`), whatever the kind of the object.
+    pub by_dynamo: bool,
     /// Why the start command, as it is written, does not start what it seems to start.
     pub command_fault: Option<Located<CommandFault>>,
     /// Names of cluster services that its variables and flags use.

@@ -89,6 +89,8 @@ pub(crate) struct Run {
     pub(crate) writes: Vec<(String, Vec<EnvDraft>)>,
     /// The engine is started by `mpirun`.
     pub(crate) mpirun: bool,
+    /// The engine is started through Dynamo's module for it.
+    pub(crate) by_dynamo: bool,
     /// It does not start what it seems to start.
     pub(crate) fault: Option<Located<CommandFault>>,
 }

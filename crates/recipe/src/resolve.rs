@@ -2,6 +2,7 @@
 
 use model::{Engine, Form, Hidden, Located, Named, NamedBy, Place, Role, Setting, Value, Worker};
 
+use crate::config_map;
 use crate::connector;
 use crate::credentials;
 use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft, Run};
@@ -88,6 +89,16 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
 
     let mut flags = draft.run.flags.clone();
     let from_file = config_files(&draft, &flags, &variables, config_maps, &mut hidden);
+    if let Some(why) = from_file
+        .iter()
+        .find(|f| f.name == model::CONFIG_FAULT)
+        .and_then(|f| f.value.as_ref())
+    {
+        hidden.push((
+            Hidden::EngineConfig,
+            format!("the engine configuration is {why}"),
+        ));
+    }
     flags.extend(from_file);
     let mut unknown_names = unknown_names(&variables);
     unknown_names.append(&mut draft.run.misspelt);
@@ -103,7 +114,15 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     let named = named(&draft);
     let strong = strong_role(&settings, named.as_ref());
     let moves_kv = moves_kv(&settings);
-    let job_without_role = draft.job && strong.is_none() && !moves_kv;
+    // A job that starts an engine under the name of a role serves like any other workload.
+    let serves_a_role = draft.run.engine.is_some()
+        && draft
+            .declared
+            .as_ref()
+            .map(|(role, _)| *role)
+            .or(draft.hinted)
+            .is_some_and(Role::moves_kv);
+    let job_without_role = draft.job && strong.is_none() && !moves_kv && !serves_a_role;
     let is_worker = !draft.run.frontend
         && !draft.run.tool
         && !job_without_role
@@ -149,6 +168,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         pod: draft.pod.boxed(),
         part: draft.part,
         starts_mpirun: draft.run.mpirun,
+        by_dynamo: draft.run.by_dynamo,
         command_fault: draft.run.fault,
         uses_cluster_names,
     });
@@ -438,17 +458,20 @@ fn config_files(
         let entry = mount
             .and_then(|m| config_maps.iter().find(|c| c.name == m.config_map))
             .and_then(|c| {
-                c.entries
-                    .iter()
-                    .find(|e| e.key == base)
-                    .or(if c.entries.len() == 1 {
-                        c.entries.first()
-                    } else {
-                        None
-                    })
+                let entry =
+                    c.entries
+                        .iter()
+                        .find(|e| e.key == base)
+                        .or(if c.entries.len() == 1 {
+                            c.entries.first()
+                        } else {
+                            None
+                        })?;
+                Some((entry, &c.file))
             });
         match entry {
-            Some(entry) => {
+            Some((entry, file)) => {
+                found.extend(config_map::unreadable(entry, file));
                 let given: Vec<&str> = flags.iter().map(|f| f.name.as_str()).collect();
                 let config = entry.details.as_ref().and_then(|d| d.config.as_ref());
                 found.extend(
@@ -478,22 +501,37 @@ fn config_files(
 
 /// TensorRT-LLM takes its configuration as JSON in a flag as well.
 fn inline_config(json: &str, flag: &FlagDraft) -> Vec<FlagDraft> {
+    let fault = |why: String| config_map::fault(why, flag.place.clone());
     let Ok(value) = serde_json::from_str::<serde_json::Value>(json.trim()) else {
-        return Vec::new();
+        // Braces of a template and names of variables are no JSON until they are filled in.
+        let open = json.contains("{{") || json.contains('$') || json.trim().is_empty();
+        let why = format!("not valid JSON: {}", connector::not_json(json));
+        return if open { Vec::new() } else { vec![fault(why)] };
     };
     let mut found = Vec::new();
     for (section, key) in [
         ("cache_transceiver_config", "backend"),
         ("kv_cache_config", "dtype"),
+        ("kv_cache_config", "tokens_per_block"),
     ] {
-        if let Some(text) = value
-            .get(section)
-            .and_then(|c| c.get(key))
-            .and_then(|v| v.as_str())
-        {
+        let Some(section_value) = value.get(section).filter(|s| !s.is_null()) else {
+            continue;
+        };
+        if !section_value.is_object() {
+            found.push(fault(format!(
+                "{section}: expected a mapping, with {key} in it"
+            )));
+            break;
+        }
+        let text = section_value.get(key).and_then(|v| match v {
+            serde_json::Value::String(text) => Some(text.clone()),
+            serde_json::Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        });
+        if let Some(text) = text {
             found.push(FlagDraft {
                 name: format!("{section}.{key}"),
-                value: Some(text.to_owned()),
+                value: Some(text),
                 form: Form::EngineConfig,
                 ..flag.clone()
             });

@@ -29,6 +29,22 @@ pub(crate) struct Command {
     pub(crate) writes: Option<String>,
     /// Byte range of the here-document that it reads.
     pub(crate) heredoc: Option<Range<usize>>,
+    pub(crate) end: End,
+    /// In how many parentheses it stands: subshells, lists, patterns of `case`.
+    pub(crate) depth: u32,
+}
+
+/// What follows a command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum End {
+    /// A line break, `;` or the end of the script.
+    #[default]
+    Line,
+    /// `&&` or `||`: whether the next one runs depends on it.
+    Chain,
+    Pipe,
+    Background,
+    Parenthesis,
 }
 
 /// Characters that end a command.
@@ -42,6 +58,7 @@ pub(crate) fn split(script: &str) -> Vec<Command> {
         text: script,
         bytes: script.as_bytes(),
         at: 0,
+        depth: 0,
         commands: Vec::new(),
         heredocs: Vec::new(),
     }
@@ -52,6 +69,7 @@ struct Splitter<'s> {
     text: &'s str,
     bytes: &'s [u8],
     at: usize,
+    depth: u32,
     commands: Vec<Command>,
     /// Here-document terminators that the next line break starts.
     heredocs: Vec<String>,
@@ -84,7 +102,19 @@ impl Splitter<'_> {
                 }
                 c if is_separator(c) => {
                     self.at += 1;
+                    command.end = match c {
+                        b'&' | b'|' if self.peek(0) == Some(c) => End::Chain,
+                        b'&' => End::Background,
+                        b'|' => End::Pipe,
+                        b'(' | b')' => End::Parenthesis,
+                        _ => End::Line,
+                    };
                     self.finish(&mut command);
+                    match c {
+                        b'(' => self.depth += 1,
+                        b')' => self.depth = self.depth.saturating_sub(1),
+                        _ => {}
+                    }
                     if c == b'\n' {
                         self.skip_heredocs();
                     }
@@ -101,9 +131,11 @@ impl Splitter<'_> {
     }
 
     fn finish(&mut self, command: &mut Command) {
-        if !command.words.is_empty() {
-            self.commands.push(std::mem::take(command));
+        if command.words.is_empty() {
+            return;
         }
+        command.depth = self.depth;
+        self.commands.push(std::mem::take(command));
     }
 
     fn skip_line(&mut self) {

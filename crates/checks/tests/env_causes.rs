@@ -1230,7 +1230,7 @@ fn cases() -> Vec<Case> {
             "rmda/hca_shared",
             graph(&[
                 vllm("prefill").without("rdma/ib").limit("rdma/hca_shared: '2'"),
-                vllm("decode").without("rdma/ib").limit("rdma/hca_shared: '2'"),
+                vllm("decode").without("rdma/ib").limit("rmda/hca_shared: '2'"),
             ]),
             both(|r| vllm(r).without("rdma/ib").limit("rmda/hca_shared: '2'")),
         ),

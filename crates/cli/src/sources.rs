@@ -568,6 +568,13 @@ fn text(path: Arc<str>, bytes: Result<Vec<u8>, InputProblem>) -> Read {
             Outcome::Broken,
         )
     };
+    // UTF-32 begins as UTF-16 does.
+    if bytes.starts_with(&[0xFF, 0xFE, 0, 0]) || bytes.starts_with(&[0, 0, 0xFE, 0xFF]) {
+        return Read::Problem(
+            path,
+            encoding("UTF-32 text", "convert it: iconv -f UTF-32 -t UTF-8 FILE"),
+        );
+    }
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
         return Read::Problem(
             path,

@@ -56,6 +56,7 @@ pub fn read(path: &str, source: &str) -> FileDraft {
         around: model::Surroundings::default(),
         problems: Vec::new(),
         references: Vec::new(),
+        targets: Vec::new(),
         loose_env: Vec::new(),
         loose_flags: Vec::new(),
         budget: 0,
@@ -110,6 +111,8 @@ pub fn read(path: &str, source: &str) -> FileDraft {
             break;
         }
     }
+    file.objects.shrink_to_fit();
+    file.resolved.shrink_to_fit();
     if file.objects.is_empty() && file.problems.is_empty() {
         let got = if file.documents == 0 {
             "document"
@@ -151,6 +154,7 @@ pub(crate) fn manifest(
                 name: String::new(),
                 namespace: None,
                 partial: Some(Partial::Patch),
+                bare: false,
             });
             let scope = Scope {
                 kind: "JSON patch".into(),
@@ -243,21 +247,23 @@ pub(crate) fn manifest(
         "Kustomization" | "Component" | "LLMInferenceServiceConfig" => Some(Partial::Patch),
         _ => None,
     });
+    let shared = file.kind(&kind);
     // One object without workers stands for all of them: a file can hold a million.
     let bare = matches!(kind.as_str(), "ConfigMap" | "ComputeDomain")
         || kind.starts_with("ResourceClaim")
         || NO_WORKERS.contains(&kind.as_str());
     if !bare || file.objects.is_empty() {
         file.objects.push(ObjectDraft {
-            kind: kind.clone(),
+            kind: Arc::clone(&shared),
             name: name.to_owned(),
             namespace,
             partial,
+            bare,
         });
     }
     let scope = Scope {
         object: name.to_owned(),
-        kind: kind.clone(),
+        kind: shared,
         object_index: last_index(file),
         ..Scope::default()
     };

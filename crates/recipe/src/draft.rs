@@ -107,7 +107,7 @@ pub(crate) struct Mount {
 pub(crate) struct Draft {
     /// Component, role or object name.
     pub(crate) name: String,
-    pub(crate) kind: String,
+    pub(crate) kind: Arc<str>,
     pub(crate) container: String,
     pub(crate) place: Place,
     /// Number of the object in its file.
@@ -230,6 +230,8 @@ pub struct FileDraft {
     pub(crate) problems: Vec<InputProblem>,
     /// What a kustomization names.
     pub(crate) references: Vec<crate::elsewhere::Reference>,
+    /// Files of patches that a kustomization names, and the objects that each changes.
+    pub(crate) targets: Vec<(String, String)>,
     /// Variables of a document that describes no worker.
     pub(crate) loose_env: Vec<EnvDraft>,
     /// Engine settings of a document that describes no worker.
@@ -252,6 +254,14 @@ impl FileDraft {
         }
     }
 
+    /// A kind, which objects beside each other often have in common.
+    pub(crate) fn kind(&self, kind: &str) -> Arc<str> {
+        match self.objects.last() {
+            Some(last) if *last.kind == *kind => Arc::clone(&last.kind),
+            _ => kind.into(),
+        }
+    }
+
     /// Takes the cost of a part from the budget; false once there is nothing left, or too little.
     pub(crate) fn spend(&mut self, cost: u32) -> bool {
         let left = self.budget.checked_sub(u64::from(cost).max(1));
@@ -261,10 +271,12 @@ impl FileDraft {
 }
 
 /// One Kubernetes object, or what stands for one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ObjectDraft {
-    pub(crate) kind: String,
+    pub(crate) kind: Arc<str>,
     pub(crate) name: String,
     pub(crate) namespace: Option<String>,
     pub(crate) partial: Option<model::Partial>,
+    /// Its kind never holds a worker.
+    pub(crate) bare: bool,
 }

@@ -26,14 +26,14 @@ pub(crate) struct Resolved {
     /// Apart, since whole lists of these are moved about.
     pub(crate) worker: Box<Worker>,
     /// What the engine itself was told.
-    pub(crate) strong: Option<(Role, Place)>,
+    pub(crate) strong: Option<Box<(Role, Place)>>,
     /// It runs an engine, or changes a container that may.
     pub(crate) is_worker: bool,
     /// A connector or backend that moves KV cache between workers is configured.
     pub(crate) moves_kv: bool,
     pub(crate) frontend: bool,
     pub(crate) object_index: u32,
-    pub(crate) declared: Option<(Role, Place)>,
+    pub(crate) declared: Option<Box<(Role, Place)>>,
     pub(crate) hinted: Option<Role>,
     pub(crate) patch: bool,
 }
@@ -141,11 +141,19 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         kind: draft.kind,
         role: Role::Other,
         role_place: None,
-        named,
-        place: draft.place,
+        named: named.map(Box::new),
+        place: if is_worker || draft.run.frontend {
+            draft.place
+        } else {
+            draft.place.without_text()
+        },
         engine: engine.unwrap_or(Engine::Unknown),
         engine_is_assumed: assumed,
-        image: draft.image,
+        // A file can hold a hundred thousand containers without an engine; of them nobody asks for an image.
+        image: draft
+            .image
+            .filter(|_| is_worker || draft.run.frontend)
+            .map(Box::new),
         settings,
         overridden,
         unknown_names,
@@ -155,7 +163,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         claims: draft.claims,
         privileged: draft.privileged,
         capabilities: draft.capabilities,
-        run_as_user: draft.run_as_user,
+        run_as_user: draft.run_as_user.map(Box::new),
         host_network: draft.host_network,
         host_ipc: draft.host_ipc,
         host_pid: draft.host_pid,
@@ -169,17 +177,17 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         part: draft.part,
         starts_mpirun: draft.run.mpirun,
         by_dynamo: draft.run.by_dynamo,
-        command_fault: draft.run.fault,
-        uses_cluster_names,
+        command_fault: draft.run.fault.map(Box::new),
+        uses_cluster_names: uses_cluster_names.map(Box::new),
     });
     Resolved {
         worker,
-        strong,
+        strong: strong.map(Box::new),
         is_worker,
         moves_kv,
         frontend: draft.run.frontend,
         object_index: draft.object_index,
-        declared: draft.declared,
+        declared: draft.declared.map(Box::new),
         hinted: draft.hinted,
         patch: draft.patch,
     }

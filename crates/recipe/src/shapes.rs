@@ -305,7 +305,7 @@ impl Reader<'_, '_> {
             let custom = list.get("custom").filter(|c| c.is_mapping());
             let entries = list
                 .entries()
-                .chain(custom.into_iter().flat_map(|c| c.entries()));
+                .chain(custom.into_iter().flat_map(Node::entries));
             for (name, quantity) in entries {
                 let Some(name) = name.text().filter(|n| is_resource(n)) else {
                     continue;

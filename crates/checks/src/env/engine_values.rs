@@ -193,7 +193,7 @@ fn value(worker: &Worker, setting: &Setting, choices: &Choices, findings: &mut F
     }
     let role = worker.role.as_str();
     let meant = choices.meant(value);
-    let list = choices.known.iter().copied().collect::<Vec<_>>().join(", ");
+    let list = choices.known.join(", ");
     let detail = format!(
         "{role}: {} is {value}, expected one of {list}",
         setting.name

@@ -66,10 +66,7 @@ const PORT_CLASH: Cause = Cause {
 
 fn run(view: &View<'_>, findings: &mut Findings) {
     // AIBrix's StormService runs behind its gateway, which writes the address into each request.
-    let rewritten = matches!(
-        view.deployment.kind.as_str(),
-        "StormService" | "RayClusterFleet"
-    );
+    let rewritten = matches!(&*view.deployment.kind, "StormService" | "RayClusterFleet");
     for kv in &view.kv {
         if !matches!(kv.path.connector, Connector::Nixl | Connector::Unknown(_)) {
             continue;

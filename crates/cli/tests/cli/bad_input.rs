@@ -373,6 +373,28 @@ fn utf16() {
 }
 
 #[test]
+fn utf32() {
+    let dir = Dir::with_good();
+    let text: Vec<char> = format!("\u{feff}{}", good()).chars().collect();
+    let bytes = |of: fn(u32) -> [u8; 4]| -> Vec<u8> {
+        text.iter().flat_map(|c| of(u32::from(*c))).collect()
+    };
+    dir.file("le.yaml", bytes(u32::to_le_bytes));
+    dir.file("be.yaml", bytes(u32::to_be_bytes));
+    for name in ["le.yaml", "be.yaml"] {
+        holds(
+            &dir,
+            name,
+            &broken_by(
+                "input-not-utf8",
+                &[name, "UTF-32 text", "UTF-8 text was expected"],
+                "iconv -f UTF-32 -t UTF-8",
+            ),
+        );
+    }
+}
+
+#[test]
 fn byte_order_mark_and_line_ends() {
     let recipe = good().replace("name: good", "name: odd");
     judged(format!("\u{feff}{recipe}"), "odd", "unproven", 0);
@@ -1062,7 +1084,7 @@ fn templates_and_quantities_that_kubernetes_refuses() {
         }
     }
     // A list may hold only objects.
-    let list = format!("kind: List\nitems: [1, null, x, {{kind: 5}}]\n");
+    let list = "kind: List\nitems: [1, null, x, {kind: 5}]\n";
     let dir = Dir::new();
     dir.file("list.yaml", list);
     let (out, report) = dir.json(["list.yaml"]);

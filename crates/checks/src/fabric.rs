@@ -90,6 +90,7 @@ pub(crate) const EFA: &str = "vpc.amazonaws.com/efa";
 
 /// Whether an extended resource stands for RDMA devices. Device plugins let every site choose names, so the
 /// rule goes by the words in use: `rdma/…`, `…/roce…`, `…/hca…`, `nvidia.com/ib`, `mellanox.com/…`,
+/// `nvidia.com/hostdev` (host devices of the NVIDIA network operator), `amd.com/nic`, `openshift.io/mlxnics`,
 /// `networking.gke.io.networks/rdma-N`, `vke.volcengine.com/rdma`, SR-IOV virtual functions of NICs.
 pub(crate) fn is_rdma_resource(name: &str) -> bool {
     let Some((domain, rest)) = name.split_once('/') else {
@@ -105,7 +106,11 @@ pub(crate) fn is_rdma_resource(name: &str) -> bool {
         || rest.contains("rdma")
         || rest.contains("roce")
         || rest.contains("infiniband")
-        || words().any(|w| matches!(w, "ib" | "hca" | "mlnxnics" | "mlnx"))
+        || words().any(|w| matches!(w, "ib" | "hca" | "hostdev" | "irdma"))
+        || words().any(|w| ["mlx", "mlnx", "connectx", "bluefield"].iter().any(|p| w.starts_with(p)))
+        // AMD's and NVIDIA's network operators hand out whole NICs.
+        || (matches!(domain, "amd.com" | "nvidia.com" | "openshift.io")
+            && words().any(|w| matches!(w, "nic" | "nics" | "vnic" | "hostnic" | "hostdevs")))
         || (domain == "openshift.io" && rest.contains("sriov"))
         || rest.contains("sriov")
 }

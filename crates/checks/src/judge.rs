@@ -33,9 +33,15 @@ pub fn judge_env_with(facts: &Facts, scope: Vec<String>, policy: &mut dyn Policy
 /// The same for who needs the facts no longer: each is given up once it is judged, so that facts and results of a
 /// large run are never there together.
 pub fn judge_env_once(facts: Facts, scope: Vec<String>, policy: &mut dyn Policy) -> Report {
-    let mut deployments = facts.deployments.into_iter();
+    // Taken from the end, so that the room of those that are judged can be given back on the way.
+    let mut deployments = facts.deployments;
+    deployments.reverse();
     let windows = std::iter::from_fn(|| {
-        let window: Vec<Deployment> = deployments.by_ref().take(WINDOW).collect();
+        let mut window = deployments.split_off(deployments.len().saturating_sub(WINDOW));
+        window.reverse();
+        if deployments.capacity() > deployments.len().saturating_mul(2) {
+            deployments.shrink_to_fit();
+        }
         (!window.is_empty()).then_some(window)
     });
     judge_windows(&facts.inputs, windows, scope, policy)
@@ -379,7 +385,7 @@ fn overall(
     if nothing {
         return match results.iter().find(|r| r.status == Status::Skipped) {
             Some(result) => format!("nothing could be judged; {}", result.detail),
-            None => "nothing to judge: no manifest was found".to_owned(),
+            None => "nothing to judge: no manifest with a pod was found".to_owned(),
         };
     }
     let unread = results

@@ -7,6 +7,7 @@ use crate::{collectives, env, nixl, node};
 pub const CHECKS: &[Check] = &[
     env::roles::CHECK,
     env::start_command::CHECK,
+    env::engine_values::CHECK,
     env::kv_connector::CHECK,
     env::kv_fabric::CHECK,
     env::ucx_tls::CHECK,

@@ -82,10 +82,8 @@ impl<'f> View<'f> {
             .windows(2)
             .all(|pair| pair.first() != pair.last());
         // Only workloads with one template: kinds with several could name two of them alike.
-        matches!(
-            first.worker.kind.as_str(),
-            "Pod" | "Deployment" | "StatefulSet"
-        ) && distinct
+        matches!(&*first.worker.kind, "Pod" | "Deployment" | "StatefulSet")
+            && distinct
             && self.has_both_roles()
             && self.kv.iter().all(same)
     }
@@ -123,12 +121,18 @@ const AS_WRITTEN: [&str; 11] = [
 impl WorkerView<'_> {
     /// The pod runs as its manifest says. A container without an image is the patch of another one.
     pub(crate) fn is_as_written(&self) -> bool {
-        AS_WRITTEN.contains(&self.worker.kind.as_str()) && self.worker.image.is_some()
+        AS_WRITTEN.contains(&&*self.worker.kind) && self.worker.image.is_some()
     }
 
     /// Dynamo's operator makes the pod.
     pub(crate) fn is_dynamo(&self) -> bool {
         self.worker.kind.starts_with("Dynamo")
+    }
+
+    /// Dynamo starts the engine, and so passes it the pod's address: by its module, or where the operator brings the
+    /// command.
+    pub(crate) fn is_started_by_dynamo(&self) -> bool {
+        self.worker.by_dynamo || self.is_dynamo() && !self.worker.has_command
     }
 
     /// The engine really moves KV cache (a mock engine does not).

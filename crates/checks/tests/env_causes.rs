@@ -93,6 +93,86 @@ fn trtllm_dtype(role: &'static str, dtype: &str) -> Pod {
     ))
 }
 
+fn trtllm_blocks(role: &'static str, tokens: u32) -> Pod {
+    trtllm(role).without("--override").flag(&format!(
+        r#"--override-engine-args={{"cache_transceiver_config":{{"backend":"NIXL"}},"kv_cache_config":{{"tokens_per_block":{tokens}}}}}"#
+    ))
+}
+
+/// TensorRT-LLM with a configuration file of one line, out of a ConfigMap.
+fn engine_file(line: &str) -> String {
+    let workers = both(|role| {
+        trtllm(role)
+            .without("--override")
+            .flag("--extra-engine-args=/etc/engine/engine.yaml")
+            .spec("volumes: [{name: engine, configMap: {name: engine}}]")
+            .mount("{name: engine, mountPath: /etc/engine}")
+    });
+    format!(
+        "{workers}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: engine}}\ndata:\n  engine.yaml: |\n    {line}\n"
+    )
+}
+
+/// LeaderWorkerSets without a template for the leader.
+fn unled(prefill: &str, decode: &str) -> String {
+    groups(vllm, |role| {
+        let model = if role == "prefill" { prefill } else { decode };
+        vllm(role)
+            .field("VLLM_NIXL_SIDE_CHANNEL_HOST", "status.podIP")
+            .command(&format!(
+                "command: [vllm, serve, {model}]\nargs: [--kv-transfer-config, '{NIXL}']\n"
+            ))
+    })
+    .split("    leaderTemplate:\n")
+    .enumerate()
+    .map(
+        |(index, part)| match part.split_once("    workerTemplate:\n") {
+            Some((_, rest)) if index > 0 => format!("    workerTemplate:\n{rest}"),
+            _ => part.to_owned(),
+        },
+    )
+    .collect()
+}
+
+/// One JobSet for each role; decode has a connector, or none.
+fn jobs(connected: bool) -> String {
+    ["prefill", "decode"]
+        .map(|role| {
+            let flags = if connected || role == "prefill" {
+                format!("args: [--kv-transfer-config, '{NIXL}']\n")
+            } else {
+                String::new()
+            };
+            let mut pod = vllm(role)
+                .field("VLLM_NIXL_SIDE_CHANNEL_HOST", "status.podIP")
+                .command(&format!("command: [vllm, serve, team/model]\n{flags}"));
+            pod.labels.clear();
+            let template = pod
+                .template("")
+                .replace(&format!("    llm-d.ai/role: {role}\n"), "    app: kv\n")
+                .replace("- name: main", &format!("- name: kv-{role}"));
+            format!(
+                "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {{name: kv-{role}}}\nspec:\n  replicatedJobs:\n  - name: serve\n    template:\n      spec:\n        template:\n{}",
+                indent(&template, 10)
+            )
+        })
+        .join("---\n")
+}
+
+/// A start script: something before the engine's line, and something behind it.
+fn script(before: &str, behind: &str) -> String {
+    both(|role| {
+        let text = format!(
+            "{before} python3 -m dynamo.vllm --disaggregation-mode {role} --kv-transfer-config '{NIXL}' {}{behind}",
+            if behind.starts_with('&') { "" } else { "\n" }
+        );
+        vllm(role).command(&format!(
+            "command: [bash, -c]\nargs:\n- |\n{}",
+            indent(text.trim_start(), 2)
+        ))
+    })
+}
+
 /// LMCache, with a transport list that leaves only TCP.
 fn lmcache(role: &'static str) -> Pod {
     let kv_role = if role == "prefill" {
@@ -506,6 +586,73 @@ fn cases() -> Vec<Case> {
             "--kv-transfer-config=NixlConnector",
             both(|r| vllm(r).kv("NixlConnector")),
             both(|r| vllm(r).kv("$(KV_CONFIG)").field("KV_CONFIG", "metadata.annotations")),
+        ),
+        // Values that the engine refuses.
+        fail(
+            "engine-value-unknown",
+            "producer",
+            one("prefill", |p| p.kv(r#"{"kv_connector":"NixlConnector","kv_role":"producer"}"#)),
+            one("prefill", |p| p.kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_producer"}"#)),
+        ),
+        fail(
+            "engine-value-unknown",
+            "--disaggregation-mode=Decode",
+            graph(&[vllm("prefill"), vllm("decode").without("--disaggregation-mode").flag("--disaggregation-mode=Decode")]),
+            both(|r| vllm(r).without("--disaggregation-mode").flag("--disaggregation-mode=${MODE}")),
+        ),
+        fail(
+            "engine-value-unknown",
+            "--disaggregation-mode=prefil",
+            graph(&[sglang("prefill").without("--disaggregation-mode").flag("--disaggregation-mode=prefil"), sglang("decode")]),
+            both(sglang),
+        ),
+        warn(
+            "engine-value-unknown",
+            "--disaggregation-mode=hybrid",
+            both(|r| vllm(r).without("--disaggregation-mode").flag("--disaggregation-mode=hybrid")),
+            good(),
+        ),
+        fail(
+            "engine-value-unknown",
+            "cdua",
+            both(|r| vllm(r).kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_both","kv_buffer_device":"cdua"}"#)),
+            both(|r| vllm(r).kv(r#"{"kv_connector":"NixlConnector","kv_role":"kv_both","kv_buffer_device":"cuda"}"#)),
+        ),
+        fail(
+            "engine-value-unknown",
+            "NIXLL",
+            graph(&[trtllm_over("prefill", "NIXLL"), trtllm("decode")]),
+            both(|r| trtllm_over(r, "nixl")),
+        ),
+        fail(
+            "vllm-kv-role-missing",
+            "NixlConnector",
+            both(|r| vllm(r).kv(r#"{"kv_connector":"NixlConnector"}"#)),
+            both(|r| vllm(r).kv(r#"{"kv_connector":"NixlConnector"}"#).flag("--kv-transfer-config.kv_role=kv_both")),
+        ),
+        fail(
+            "engine-config-broken",
+            "cache_transceiver_config: 5",
+            engine_file("cache_transceiver_config: 5"),
+            engine_file("cache_transceiver_config: {backend: NIXL}"),
+        ),
+        fail(
+            "engine-config-broken",
+            "kv_cache_config: [1",
+            engine_file("kv_cache_config: [1"),
+            engine_file("{{ include \"engine\" . }} kv_cache_config: [1"),
+        ),
+        fail(
+            "engine-config-broken",
+            "--override-engine-args",
+            both(|r| trtllm(r).without("--override-engine-args").flag(r#"--override-engine-args={"cache_transceiver_config":5}"#)),
+            both(|r| trtllm(r).without("--override-engine-args").flag("--override-engine-args=${ENGINE_ARGS}")),
+        ),
+        warn(
+            "block-size-differs",
+            "64",
+            graph(&[trtllm_blocks("prefill", 64), trtllm_blocks("decode", 32)]),
+            both(|r| trtllm_blocks(r, 64)),
         ),
         // The connector.
         fail(
@@ -1078,7 +1225,85 @@ fn cases() -> Vec<Case> {
             }),
             good(),
         ),
+        fail(
+            "resource-name-typo",
+            "rmda/hca_shared",
+            graph(&[
+                vllm("prefill").without("rdma/ib").limit("rdma/hca_shared: '2'"),
+                vllm("decode").without("rdma/ib").limit("rmda/hca_shared: '2'"),
+            ]),
+            both(|r| vllm(r).without("rdma/ib").limit("rmda/hca_shared: '2'")),
+        ),
         warn(
+            "resource-name-typo",
+            "rdma/hca_shraed",
+            graph(&[
+                vllm("prefill").without("rdma/ib").limit("rdma/hca_shared: '2'"),
+                vllm("decode").without("rdma/ib").limit("rdma/hca_shraed: '2'"),
+            ]),
+            graph(&[
+                vllm("prefill").without("rdma/ib").limit("rdma/hca_shared_a: '2'"),
+                vllm("decode").without("rdma/ib").limit("rdma/hca_shared_b: '2'"),
+            ]),
+        ),
+        warn(
+            "fabrics-differ",
+            "rdma/roce",
+            graph(&[vllm("prefill"), vllm("decode").without("rdma/ib").limit("rdma/roce: '2'")]),
+            // One name for whatever the node has tells no fabric.
+            graph(&[vllm("prefill"), vllm("decode").without("rdma/ib").limit("rdma/hca_shared: '2'")]),
+        ),
+        warn(
+            "fabrics-differ",
+            "nvidia.com/roce_gdr",
+            graph(&[vllm("prefill"), vllm("decode").without("rdma/ib").limit("nvidia.com/roce_gdr: '2'")]),
+            graph(&[vllm("prefill").limit("rdma/roce: '2'"), vllm("decode").without("rdma/ib").limit("rdma/roce: '2'")]),
+        ),
+        fail(
+            "model-differs",
+            "team/large",
+            unled("team/large", "team/small"),
+            unled("team/large", "team/large"),
+        ),
+        fail(
+            "decode-no-connector",
+            "name: kv-decode",
+            jobs(false),
+            jobs(true),
+        ),
+        fail(
+            "ucx-tls-no-gpu-memory-transport",
+            "export UCX_TLS=rc",
+            script("export UCX_TLS=rc\nexec", ""),
+            // What stands behind exec, or behind an engine in the foreground, is never reached.
+            script("exec", "export UCX_TLS=rc\n"),
+        ),
+        fail(
+            "ucx-tls-no-gpu-memory-transport",
+            "export UCX_TLS=rc",
+            // Functions run when they are called.
+            script("start() {\n", "}\nexport UCX_TLS=rc\nstart\n"),
+            script("", "export UCX_TLS=rc\n"),
+        ),
+        fail(
+            "ucx-tls-no-gpu-memory-transport",
+            "export UCX_TLS=rc",
+            script("exec > /tmp/log\nexport UCX_TLS=rc\n", ""),
+            script("", "& export UCX_TLS=rc\nwait\n"),
+        ),
+        warn(
+            "rdma-resource-missing",
+            "name: decode-worker",
+            both(|r| vllm(r).without("rdma/ib").without("capabilities").limit("nvidia.com/mig-1g.10gb: '1'")),
+            both(|r| vllm(r).without("rdma/ib").limit("nvidia.com/hostdev: '2'")),
+        ),
+        warn(
+            "side-channel-host-loopback",
+            "NixlConnector",
+            plain(vllm),
+            plain(|r| vllm(r).command(&format!("command: [python3, -m, dynamo.vllm]\nargs: [--disaggregation-mode, {r}, --kv-transfer-config, '{NIXL}']\n"))),
+        ),
+        fail(
             "resource-name-typo",
             "rmda/ib",
             both(|r| vllm(r).without("rdma/ib").limit("rmda/ib: '2'")),

@@ -290,3 +290,61 @@ fn lmcache_without_its_configuration_is_left_open() {
     assert!(!says(&report, "no effect on KV"));
     assert!(causes(&report, Status::Fail).is_empty());
 }
+
+fn kustomized(files: &[(&str, &str)]) -> Report {
+    let drafts = files.iter().map(|(path, text)| recipe::read(path, text));
+    judge_env(&recipe::assemble(drafts.collect()), Vec::new())
+}
+
+/// A patch of every Deployment and one of a single Deployment meet in that one.
+#[test]
+fn patches_of_one_object_are_judged_together() {
+    let overlay = |target: &str, kind: &str| {
+        format!(
+            "kind: Kustomization\npatches:\n- target: {target}\n  patch: |\n    - op: add\n      path: /spec/template/spec/containers/0/resources/limits/rdma~1ib\n      value: '1'\n- target: {{kind: {kind}, name: kv-decode}}\n  patch: |\n    - op: add\n      path: /spec/template/spec/containers/0/env/-\n      value: {{name: UCX_TLS, value: 'tcp,cuda_copy'}}\n"
+        )
+    };
+    for (target, kind, fails) in [
+        ("{kind: Deployment}", "Deployment", true),
+        ("{name: .*}", "Deployment", true),
+        ("{kind: Deployment, name: kv-decode}", "Deployment", true),
+        ("{kind: Deployment}", "StatefulSet", false),
+        (
+            "{kind: Deployment, labelSelector: app=other}",
+            "Deployment",
+            false,
+        ),
+    ] {
+        let text = overlay(target, kind);
+        let report = kustomized(&[("o/kustomization.yaml", &text)]);
+        let failed = report
+            .results
+            .iter()
+            .any(|r| r.cause == Some("ucx-tls-tcp-only") && r.status == Status::Fail);
+        assert_eq!(failed, fails, "{text}\n{:#?}", report.results);
+    }
+}
+
+/// Operations in a file of their own are about the object that the kustomization names.
+#[test]
+fn a_patch_in_a_file_has_the_role_of_its_target() {
+    let report = kustomized(&[
+        (
+            "o/kustomization.yaml",
+            "kind: Kustomization\npatches:\n- path: p.json\n  target: {kind: Deployment, name: kv-decode}\n",
+        ),
+        (
+            "o/p.json",
+            r#"[{"op": "add", "path": "/spec/template/spec/containers/0/env/-", "value": {"name": "UCX_TLS", "value": "tcp"}}]"#,
+        ),
+    ]);
+    assert!(
+        report
+            .results
+            .iter()
+            .any(|r| r.subject.roles == [Role::Decode]
+                && r.cause == Some("ucx-tls-no-gpu-memory-transport")),
+        "{:#?}",
+        report.results
+    );
+}

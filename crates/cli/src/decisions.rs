@@ -13,6 +13,7 @@ use policy::{Baseline, Config, Decisions, FILE_NAMES, Rules};
 use crate::args::{EnvArgs, PolicyArgs};
 use crate::fix::Plan;
 use crate::output;
+use crate::overwrite;
 use crate::render;
 use crate::sources::{self, LeaveOut, Reading, Sources};
 
@@ -163,6 +164,13 @@ impl<'a> Run<'a> {
 
     fn read(&self, instead: &HashMap<String, String>) -> Result<Sources, String> {
         let leave_out = |path: &Path| {
+            // A report or a baseline of an earlier run, wherever it was written to.
+            let json = path
+                .extension()
+                .is_some_and(|e| e.eq_ignore_ascii_case("json"));
+            if json && overwrite::is_ours(path) {
+                return LeaveOut::Silently;
+            }
             if !self.config.has_excludes() && self.baseline_path.is_none() {
                 return LeaveOut::No;
             }

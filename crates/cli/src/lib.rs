@@ -8,11 +8,13 @@ mod interrupt;
 mod live;
 mod node;
 mod output;
+mod overwrite;
 mod render;
 mod sources;
 mod vars;
 
 use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
@@ -21,6 +23,7 @@ use model::exit::{FailOn, exit_of};
 
 use crate::args::{Cli, Command, EnvArgs, FailOnArg, OutputArgs, SchemaOf};
 use crate::output::Outputs;
+use crate::overwrite::Target;
 
 pub use explain::{of_check as check_page, of_inputs as input_page, of_policy as policy_page};
 
@@ -87,7 +90,20 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
 
 fn env(args: &EnvArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
-    Outputs::from_args(&args.output)?;
+    let outputs = Outputs::from_args(&args.output)?;
+    let mut targets = outputs.files();
+    targets.extend(args.policy.write_baseline.as_deref().map(|path| Target {
+        option: "--write-baseline".to_owned(),
+        path,
+    }));
+    let beside = [&args.policy.config, &args.policy.baseline];
+    let beside: Vec<&Path> = beside
+        .into_iter()
+        .flatten()
+        .chain(&args.values)
+        .map(PathBuf::as_path)
+        .collect();
+    overwrite::refuse(&targets, &args.paths, &beside)?;
     decisions::env(args)
 }
 

@@ -13,7 +13,7 @@ use report::Format;
 
 use crate::args::{NodeArgs, RoleArg};
 use crate::output::Outputs;
-use crate::{live, sources};
+use crate::{live, overwrite, sources};
 
 /// The part of a file that is read. An engine's log begins with what matters here.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -21,6 +21,7 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     let outputs = Outputs::from_args(&args.output)?;
+    overwrite::refuse(&outputs.files(), &args.from, &[])?;
     if args.topology {
         outputs.only(&[Format::Text, Format::Json], "--topology")?;
     }

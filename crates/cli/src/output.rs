@@ -9,6 +9,7 @@ use model::Report;
 use report::{Format, Options};
 
 use crate::args::{Color, OutputArgs};
+use crate::overwrite;
 use crate::sources::reason;
 
 /// One output that was asked for.
@@ -78,6 +79,19 @@ impl Outputs {
                 ))
             }
         }
+    }
+
+    /// The files that will be written.
+    pub(crate) fn files(&self) -> Vec<overwrite::Target<'_>> {
+        self.targets
+            .iter()
+            .filter_map(|target| {
+                Some(overwrite::Target {
+                    option: format!("-o {}", target.format),
+                    path: target.file.as_deref()?,
+                })
+            })
+            .collect()
     }
 
     /// Writes the report everywhere.

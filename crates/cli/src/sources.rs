@@ -356,19 +356,34 @@ pub(crate) fn reason(error: &io::Error) -> String {
         .to_ascii_lowercase()
 }
 
-fn directory(root: &Path, reading: &Reading<'_>, work: &mut Vec<Work>, excluded: &mut usize) {
-    let mut found = false;
-    let walk = WalkDir::new(root)
+/// What lies below a directory, links followed, without hidden directories.
+fn walk(root: &Path) -> impl Iterator<Item = walkdir::Result<walkdir::DirEntry>> {
+    WalkDir::new(root)
         .follow_links(true)
         .sort_by_file_name()
         .into_iter()
-        .filter_entry(|e| e.depth() == 0 || !(e.file_type().is_dir() && is_hidden(e.file_name())));
-    for entry in walk {
+        .filter_entry(|e| e.depth() == 0 || !(e.file_type().is_dir() && is_hidden(e.file_name())))
+}
+
+/// Whether a file of a directory is an input, by its name.
+pub(crate) fn is_read(path: &Path) -> bool {
+    is_manifest_name(path) || path.file_name().is_some_and(render::is_kustomization)
+}
+
+/// The files of a directory that are inputs.
+pub(crate) fn files_of(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    walk(directory)
+        .filter_map(Result::ok)
+        .filter(|e| e.file_type().is_file() && is_read(e.path()))
+        .map(walkdir::DirEntry::into_path)
+}
+
+fn directory(root: &Path, reading: &Reading<'_>, work: &mut Vec<Work>, excluded: &mut usize) {
+    let mut found = false;
+    for entry in walk(root) {
         match entry {
             Ok(entry) if entry.file_type().is_dir() => {}
-            Ok(entry)
-                if !is_manifest_name(entry.path())
-                    && !render::is_kustomization(entry.file_name()) => {}
+            Ok(entry) if !is_read(entry.path()) => {}
             Ok(entry) if entry.file_type().is_file() => {
                 found = true;
                 match (reading.leave_out)(entry.path()) {
@@ -435,7 +450,7 @@ fn unreachable_in_directory(path: &Path, error: &io::Error) -> InputProblem {
     problem
 }
 
-fn is_hidden(name: &std::ffi::OsStr) -> bool {
+pub(crate) fn is_hidden(name: &std::ffi::OsStr) -> bool {
     name.to_string_lossy().starts_with('.')
 }
 
@@ -553,6 +568,13 @@ fn text(path: Arc<str>, bytes: Result<Vec<u8>, InputProblem>) -> Read {
             Outcome::Broken,
         )
     };
+    // UTF-32 begins as UTF-16 does.
+    if bytes.starts_with(&[0xFF, 0xFE, 0, 0]) || bytes.starts_with(&[0, 0, 0xFE, 0xFF]) {
+        return Read::Problem(
+            path,
+            encoding("UTF-32 text", "convert it: iconv -f UTF-32 -t UTF-8 FILE"),
+        );
+    }
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
         return Read::Problem(
             path,

@@ -85,7 +85,7 @@ pub struct Deployment {
     /// Kubernetes namespace, where written.
     pub namespace: Option<String>,
     /// Kind of its main object.
-    pub kind: String,
+    pub kind: Arc<str>,
     /// Files that it was read from.
     pub files: Vec<Arc<str>>,
     /// Its workers, frontends and jobs included.
@@ -128,7 +128,7 @@ impl Deployment {
     /// leader stands.
     pub fn whole_workers(&self) -> impl Iterator<Item = &Worker> {
         let of = |w: &Worker| (w.name.clone(), w.kind.clone(), w.role);
-        let led: BTreeSet<(String, String, Role)> = self
+        let led: BTreeSet<(String, Arc<str>, Role)> = self
             .workers
             .iter()
             .filter(|w| w.part == Some(GroupPart::Leader))

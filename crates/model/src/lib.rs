@@ -26,7 +26,7 @@ pub use input::{Input, InputProblem, Outcome};
 pub use observation::{Fact, Merge, Observation};
 pub use place::Place;
 pub use result::{CheckResult, Grade, Reason, Source, Status, Subject};
-pub use setting::{Form, MODEL, NOT_JSON, Setting, TRTLLM_MODE, VLLM_MODE, Value};
+pub use setting::{CONFIG_FAULT, Form, MODEL, NOT_JSON, Setting, TRTLLM_MODE, VLLM_MODE, Value};
 pub use verdict::{NextStep, Readiness, Report};
 pub use worker::{
     Accelerator, Claim, CommandFault, Engine, GroupPart, Hidden, Located, Named, NamedBy, PodFacts,

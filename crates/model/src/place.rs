@@ -20,7 +20,20 @@ pub struct Place {
     pub mark: (u32, u32),
 }
 
+/// What a place without text has in common with all others.
+static NOTHING: std::sync::LazyLock<Arc<str>> = std::sync::LazyLock::new(|| "".into());
+
 impl Place {
+    /// The same place without the text of its line: for what no finding is ever about.
+    #[must_use]
+    pub fn without_text(self) -> Self {
+        Self {
+            text: Arc::clone(&NOTHING),
+            mark: (0, 0),
+            ..self
+        }
+    }
+
     /// `file:line:column`, the form that editors and terminals turn into links.
     pub fn position(&self) -> String {
         format!("{}:{}:{}", self.file, self.line, self.column)

@@ -284,7 +284,7 @@ impl From<&DeploymentSummary> for DeploymentV1 {
         Self {
             name: deployment.name.clone(),
             namespace: deployment.namespace.clone(),
-            kind: deployment.kind.clone(),
+            kind: deployment.kind.to_string(),
             files: deployment.files.clone(),
             partial: deployment.partial.map(str::to_owned),
             readiness: deployment.readiness,

@@ -26,6 +26,9 @@ impl Value {
 /// with it follows.
 pub const NOT_JSON: &str = "text that is not a JSON object";
 
+/// The name of a setting that says what is wrong with an engine's configuration file as a whole.
+pub const CONFIG_FAULT: &str = "engine configuration";
+
 /// The name of the setting that holds the model, however the engine is told it: `--model`, `--model-path`, or the word
 /// behind `serve`.
 pub const MODEL: &str = "--model";

@@ -1,5 +1,7 @@
 //! From results to readiness and one sentence.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +86,7 @@ pub struct DeploymentSummary {
     /// Namespace, where known.
     pub namespace: Option<String>,
     /// Kind of its main object.
-    pub kind: String,
+    pub kind: Arc<str>,
     /// Files it was read from.
     pub files: Vec<String>,
     /// Set where the text is only a part of a deployment.

@@ -1,5 +1,7 @@
 //! One kind of pod of a deployment: its role, engine, settings and what it asks the cluster for.
 
+use std::sync::Arc;
+
 use crate::place::Place;
 use crate::setting::{Setting, Value};
 
@@ -256,13 +258,13 @@ pub struct Worker {
     /// Container name.
     pub container: String,
     /// Kind of the object that it comes from.
-    pub kind: String,
+    pub kind: Arc<str>,
     /// Its role.
     pub role: Role,
     /// What shows the role; `None` where it is only a convention.
-    pub role_place: Option<Place>,
+    pub role_place: Option<Box<Place>>,
     /// The role by field, label or name, whatever the engine was told.
-    pub named: Option<Named>,
+    pub named: Option<Box<Named>>,
     /// Where the worker is declared.
     pub place: Place,
     /// Its engine.
@@ -270,7 +272,7 @@ pub struct Worker {
     /// Nothing in the input names the engine: it is the default of the worker's kind.
     pub engine_is_assumed: bool,
     /// Container image.
-    pub image: Option<Located<String>>,
+    pub image: Option<Box<Located<String>>>,
     /// Every transport setting that is in force, engine flags included.
     pub settings: Vec<Setting>,
     /// What settings can become that are decided at start: the values that branches of the start script give them. The
@@ -293,7 +295,7 @@ pub struct Worker {
     /// Added capabilities, without the `CAP_` prefix.
     pub capabilities: Vec<Located<String>>,
     /// `securityContext.runAsUser` of the container, else of the pod.
-    pub run_as_user: Option<Located<i64>>,
+    pub run_as_user: Option<Box<Located<i64>>>,
     /// `hostNetwork`.
     pub host_network: bool,
     /// `hostIPC`.
@@ -318,10 +320,12 @@ pub struct Worker {
     pub part: Option<GroupPart>,
     /// The ranks are started by `mpirun` in the command itself.
     pub starts_mpirun: bool,
+    /// Its engine is started through Dynamo's module (`python3 -m dynamo.vllm`), whatever the kind of the object.
+    pub by_dynamo: bool,
     /// Why the start command, as it is written, does not start what it seems to start.
-    pub command_fault: Option<Located<CommandFault>>,
+    pub command_fault: Option<Box<Located<CommandFault>>>,
     /// Names of cluster services that its variables and flags use.
-    pub uses_cluster_names: Option<Place>,
+    pub uses_cluster_names: Option<Box<Place>>,
 }
 
 /// A start command that does not do what it seems to do.

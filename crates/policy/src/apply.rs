@@ -12,7 +12,8 @@ use crate::suppress::{Suppression, Suppressions};
 
 /// Causes that say no more than that KV goes over TCP; with TCP declared, a warning of one is no news. A failure
 /// still is: there a fabric is asked for and not used.
-const TCP_CAUSES: [&str; 3] = [
+const TCP_CAUSES: [&str; 4] = [
+    "no-fabric-and-no-transport-setting",
     "rdma-resource-missing",
     "ucx-tls-tcp-only",
     "cuda-ipc-tcp-without-imex",

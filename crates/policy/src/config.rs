@@ -191,7 +191,7 @@ impl Config {
     /// Reads a configuration.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let file: ConfigFile = toml::from_str(text)
-            .map_err(|e| ConfigError::at(text, e.span(), first_line(e.message())))?;
+            .map_err(|e| ConfigError::at(text, e.span(), in_words(e.message())))?;
         let mut levels = Vec::new();
         for (name, rule) in file.levels {
             let span = Some(name.span());
@@ -296,15 +296,74 @@ impl Level {
     }
 }
 
-/// The parser's messages go on with hints for programmers.
-fn first_line(message: &str) -> String {
-    message
+/// A message of the parser in the words of whoever wrote the file: what was got by its kind and never by its value, and
+/// what is expected as it is written.
+fn in_words(message: &str) -> String {
+    let message = message
         .lines()
         .map(str::trim)
         .filter(|l| !l.is_empty())
         .collect::<Vec<_>>()
-        .join("; ")
+        .join("; ");
+    let wanted = |text: &str| {
+        EXPECTED
+            .iter()
+            .fold(text.to_owned(), |text, (theirs, ours)| {
+                text.replace(theirs, ours)
+            })
+    };
+    for start in ["invalid type: ", "invalid value: ", "unknown variant "] {
+        let Some(rest) = message.strip_prefix(start) else {
+            continue;
+        };
+        // The value itself may hold these words; what is expected comes last.
+        let Some((got, expected)) = rest.rsplit_once(", expected ") else {
+            continue;
+        };
+        let kind = got.split(['"', '`']).next().unwrap_or_default().trim();
+        let kind = match kind {
+            "" | "string" => "text",
+            "integer" | "floating point" => "a number",
+            "boolean" => "true or false",
+            "sequence" => "a list",
+            "map" => "a table",
+            other => other,
+        };
+        let kind = if start == "unknown variant " {
+            "a word that is not known here"
+        } else {
+            kind
+        };
+        return format!("got {kind}, expected {}", wanted(expected));
+    }
+    if message.starts_with("wanted string or table") {
+        return "expected a word in quotes".to_owned();
+    }
+    wanted(&message)
 }
+
+/// Names of this program's own types, and what a file has in their place.
+const EXPECTED: [(&str, &str); 7] = [
+    (
+        "struct LevelFile",
+        "a table such as {level = \"warn\", reason = \"why\"}",
+    ),
+    ("struct FabricFile", "a table such as {expected = \"roce\"}"),
+    (
+        "struct ConfigFile",
+        "the tables levels and fabric, and the list exclude",
+    ),
+    ("enum Level", "one of `allow`, `warn`, `fail`"),
+    (
+        "enum ExpectedFile",
+        "one of `infiniband`, `roce`, `efa`, `mnnvl`, `tcp`",
+    ),
+    (
+        "enum ProviderFile",
+        "the name of a cloud, such as `aws` or `gke`",
+    ),
+    ("a sequence", "a list"),
+];
 
 /// The JSON Schema of the configuration file.
 pub fn schema_config() -> String {
@@ -385,7 +444,7 @@ mod tests {
             (
                 "[levels]\n\"ucx-tls-empty-string\" = { level = \"ignore\", reason = \"x\" }\n",
                 "2:36: ",
-                "unknown variant `ignore`, expected one of `allow`, `warn`, `fail`",
+                "got a word that is not known here, expected one of `allow`, `warn`, `fail`",
             ),
             (
                 "[levels]\n\"ucx-tls-empty-string\" = { level = \"warn\" }\n",
@@ -407,11 +466,7 @@ mod tests {
                 "2:58: ",
                 "unknown field `until`",
             ),
-            (
-                "exclude = 3\n",
-                "1:11: ",
-                "integer `3`, expected a sequence",
-            ),
+            ("exclude = 3\n", "1:11: ", "got a number, expected a list"),
             ("exclude = [\"a[\"]\n", "1:12: ", "not a path pattern"),
             (
                 "[fabric]\nexpected = \"ethernet\"\n",

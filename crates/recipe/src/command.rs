@@ -12,7 +12,7 @@ use crate::engine::{self, Program};
 use crate::json_keys;
 use crate::place::{Around, Text};
 use crate::scalar_map::ScalarMap;
-use crate::shell::{self, Join};
+use crate::shell::{self, End, Join};
 
 /// Nested `sh -c` deeper than this is not a start command.
 const MAX_NESTING: u32 = 4;
@@ -253,7 +253,18 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         let mut conditional = 0_u32;
         // Of a chain of commands with `&&` and `||` between them.
         let (mut in_chain, mut is_test) = (false, false);
+        let mut braces = 0_u32;
+        let mut chained = false;
+        let mut reached = None;
         for command in shell::split(script) {
+            // Whether it runs to its end, or for ever, before the next line is reached.
+            let waits = conditional == 0
+                && braces == 0
+                && !chained
+                && command.depth == 0
+                && matches!(command.end, End::Line | End::Chain);
+            chained = command.end == End::Chain;
+            let engine_before = self.run.engine.is_some();
             let words: Vec<Word<'d>> = command
                 .words
                 .into_iter()
@@ -271,6 +282,13 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 "fi" | "done" | "esac" => conditional = conditional.saturating_sub(1),
                 _ => {}
             }
+            braces = match (first, words.last().map(|w| w.text.as_str())) {
+                ("}", _) => braces.saturating_sub(1),
+                ("{", _) | (_, Some("{")) => braces + 1,
+                _ => braces,
+            };
+            let replaces = first == "exec" && words.len() > 1;
+            let sets = first == "set";
             if let Some(target) = command.writes {
                 self.written(
                     node,
@@ -312,6 +330,20 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                 .first()
                 .is_some_and(|w| TESTS.contains(&w.text.as_str()));
             self.command(words, conditional > 0 || in_chain, nesting);
+            // What stands behind `exec`, or behind an engine in the foreground, is never reached.
+            let serves = !engine_before && self.run.engine.is_some() && !sets;
+            let straight = conditional == 0 && braces == 0;
+            if waits && straight && (replaces || serves) {
+                break;
+            }
+            // One in the background has its variables already; what else is started is still looked at.
+            if straight && serves {
+                reached = Some((self.run.exports.len(), self.assigned.len()));
+            }
+        }
+        if let Some((exports, assigned)) = reached {
+            self.run.exports.truncate(exports);
+            self.assigned.truncate(assigned);
         }
     }
 
@@ -457,7 +489,7 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                         return;
                     }
                     self.run.engine = Some(engine);
-                    self.run.dynamo = base.starts_with("dynamo.");
+                    self.run.by_dynamo = base.starts_with("dynamo.");
                     let positional = takes_model(&word.text);
                     self.flags(rest.get(index + 1..).unwrap_or_default(), positional);
                     return;

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use model::Form;
+use model::{Form, Place};
 use yaml::{Kind, Limits, Node};
 
 use crate::command;
 use crate::draft::{ConfigDetails, ConfigEntry, ConfigMapDraft, FlagDraft};
 use crate::engine;
 use crate::json_keys;
-use crate::place::{InScalar, Text};
+use crate::place::{Around, InScalar, Text};
+use crate::shapes;
 
 /// A value longer than this is a script or a data file, not a variable.
 const MAX_VALUE: usize = 16 * 1024;
@@ -95,20 +96,43 @@ fn is_script(key: &str, content: &str) -> bool {
         && !content.starts_with("#!/usr/bin/python")
 }
 
+/// What keeps an engine from reading an entry that it is given as its configuration. One whose keys are known was read.
+pub(crate) fn unreadable(entry: &ConfigEntry, file: &Arc<str>) -> Option<FlagDraft> {
+    let read = entry.details.as_ref().is_some_and(|d| d.config.is_some());
+    // Braces are filled in by a template.
+    if read || entry.value.contains("{{") {
+        return None;
+    }
+    let stream = yaml::parse(&entry.value, &Limits::default());
+    let why = match (stream.errors.first(), stream.documents.first()) {
+        (Some(error), _) => format!("not valid YAML: {}", error.message),
+        (None, Some(document)) if !document.root().is_mapping() && !document.root().is_null() => {
+            format!("got {}, expected a mapping", shapes::got(document.root()))
+        }
+        _ => return None,
+    };
+    Some(fault(why, entry.place(file)))
+}
+
 /// Keys of an engine's configuration in a scalar's text; `None` where it is not one.
 fn config(text: &Text<'_>, outer: Node<'_>, content: &str) -> Option<Vec<FlagDraft>> {
     if !CONFIG_WORDS.iter().any(|w| content.contains(w)) {
         return None;
     }
     let stream = yaml::parse(content, &Limits::default());
+    let scalar = InScalar::new(text, outer);
+    let inner = Text::inside(Arc::clone(&text.path), content, &scalar);
+    if let Some(error) = stream.errors.first().filter(|_| !content.contains("{{")) {
+        let place = inner.place(&(error.offset..error.offset), &[], Around::Yaml);
+        let why = format!("not valid YAML: {}", error.message);
+        return Some(vec![fault(why, place)]);
+    }
     let document = stream.documents.first()?;
     let root = document.root();
     // A manifest in a ConfigMap is a template for another tool, not an engine's configuration.
     if root.kind() != Kind::Mapping || root.get("apiVersion").is_some() {
         return None;
     }
-    let scalar = InScalar::new(text, outer);
-    let inner = Text::inside(Arc::clone(&text.path), content, &scalar);
     let mut found = Vec::new();
     flags(&inner, root, Form::EngineConfig, &mut found);
     Some(found)
@@ -116,6 +140,7 @@ fn config(text: &Text<'_>, outer: Node<'_>, content: &str) -> Option<Vec<FlagDra
 
 /// Known keys of a configuration mapping.
 pub(crate) fn flags(text: &Text<'_>, root: Node<'_>, form: Form, out: &mut Vec<FlagDraft>) {
+    let mut faults = Vec::new();
     let mut push = |name: String, node: Node<'_>, json: bool| {
         let mut value = String::new();
         if node.is_scalar() {
@@ -138,9 +163,19 @@ pub(crate) fn flags(text: &Text<'_>, root: Node<'_>, form: Form, out: &mut Vec<F
     };
     for (key, value) in root.entries() {
         let Some(name) = key.text() else { continue };
+        // Null is what is not set.
+        if SECTIONS.contains(&name) && !value.is_mapping() && !value.is_null() {
+            if !value.raw_text().contains(['{', '$']) {
+                let why = format!("{name}: got {}, expected a mapping", shapes::got(value));
+                faults.push(fault(why, text.node(value, true)));
+            }
+            continue;
+        }
         if name == "kv_cache_config" {
-            if let Some(dtype) = value.get("dtype").filter(|d| d.is_scalar()) {
-                push("kv_cache_config.dtype".to_owned(), dtype, false);
+            for part in ["dtype", "tokens_per_block"] {
+                if let Some(node) = value.get(part).filter(|d| d.is_scalar()) {
+                    push(format!("kv_cache_config.{part}"), node, false);
+                }
             }
             continue;
         }
@@ -171,6 +206,22 @@ pub(crate) fn flags(text: &Text<'_>, root: Node<'_>, form: Form, out: &mut Vec<F
                 push(flag.to_owned(), value, json);
             }
         }
+    }
+    out.append(&mut faults);
+}
+
+/// Sections of TensorRT-LLM's configuration that are looked into.
+const SECTIONS: [&str; 2] = ["cache_transceiver_config", "kv_cache_config"];
+
+/// What makes a configuration one that the engine cannot read. The text is of our own making.
+pub(crate) fn fault(why: String, place: Place) -> FlagDraft {
+    FlagDraft {
+        name: model::CONFIG_FAULT.to_owned(),
+        value: Some(why),
+        expands: false,
+        place,
+        json: Vec::new(),
+        form: Form::EngineConfig,
     }
 }
 

@@ -57,6 +57,7 @@ pub fn read(path: &str, source: &str) -> FileDraft {
         around: model::Surroundings::default(),
         problems: Vec::new(),
         references: Vec::new(),
+        targets: Vec::new(),
         loose_env: Vec::new(),
         loose_flags: Vec::new(),
         budget: 0,
@@ -111,6 +112,8 @@ pub fn read(path: &str, source: &str) -> FileDraft {
             break;
         }
     }
+    file.objects.shrink_to_fit();
+    file.resolved.shrink_to_fit();
     if file.objects.is_empty() && file.problems.is_empty() {
         let got = if file.documents == 0 {
             "document"
@@ -152,6 +155,7 @@ pub(crate) fn manifest(
                 name: String::new(),
                 namespace: None,
                 partial: Some(Partial::Patch),
+                bare: false,
             });
             let scope = Scope {
                 kind: "JSON patch".into(),
@@ -183,13 +187,48 @@ pub(crate) fn manifest(
         None if elsewhere::is_kustomization(text, root) => "Kustomization".to_owned(),
         None => String::new(),
     };
+    // What this program writes lies beside the recipes that it is about.
+    if kind.is_empty()
+        && let Some(schema) = root.get("schema").and_then(Node::text)
+        && schema.starts_with("check-interconnect/")
+    {
+        file.problems.push(InputProblem {
+            cause: "input-not-a-manifest",
+            detail: "a report or a baseline of check-interconnect, no manifest".into(),
+            fix: "leave this file out".into(),
+            position: None,
+            outcome: Outcome::Empty,
+        });
+        return;
+    }
+    if let Some(kind) = root
+        .get("kind")
+        .filter(|k| !k.is_null() && (!k.is_scalar() || k.is_plain_non_string()))
+    {
+        file.problems.push(shapes::problem(
+            format!("kind: got {}, expected text", shapes::got(kind)),
+            text.line_column(kind.span().start),
+        ));
+    }
     if let Some(items) = root
         .get("items")
         .filter(|i| i.is_sequence() && (kind.is_empty() || kind.ends_with("List")))
     {
         if depth < MAX_LIST_DEPTH {
+            let mut told = 0;
             for item in items.items() {
-                manifest(text, item, file, depth + 1, partial);
+                if item.is_mapping() {
+                    manifest(text, item, file, depth + 1, partial);
+                } else if told < shapes::MAX_PROBLEMS {
+                    told += 1;
+                    file.problems.push(shapes::problem(
+                        format!(
+                            "an item of items: got {}, expected a mapping",
+                            shapes::got(item)
+                        ),
+                        text.line_column(item.span().start),
+                    ));
+                }
             }
         }
         return;
@@ -209,21 +248,23 @@ pub(crate) fn manifest(
         "Kustomization" | "Component" | "LLMInferenceServiceConfig" => Some(Partial::Patch),
         _ => None,
     });
+    let shared = file.kind(&kind);
     // One object without workers stands for all of them: a file can hold a million.
     let bare = matches!(kind.as_str(), "ConfigMap" | "ComputeDomain")
         || kind.starts_with("ResourceClaim")
         || NO_WORKERS.contains(&kind.as_str());
     if !bare || file.objects.is_empty() {
         file.objects.push(ObjectDraft {
-            kind: kind.clone(),
+            kind: Arc::clone(&shared),
             name: name.to_owned(),
             namespace,
             partial,
+            bare,
         });
     }
     let scope = Scope {
         object: name.to_owned(),
-        kind: kind.clone(),
+        kind: shared,
         object_index: last_index(file),
         ..Scope::default()
     };

@@ -74,7 +74,6 @@ pub(crate) struct Run {
     /// The engine that it starts.
     pub(crate) engine: Option<Engine>,
     /// Dynamo starts the engine.
-    pub(crate) dynamo: bool,
     /// It starts a router, a frontend or a planner.
     pub(crate) frontend: bool,
     /// It starts something else that is known not to be an engine (a benchmark, a download).
@@ -97,6 +96,8 @@ pub(crate) struct Run {
     pub(crate) writes: Vec<(String, Vec<EnvDraft>)>,
     /// The engine is started by `mpirun`.
     pub(crate) mpirun: bool,
+    /// The engine is started through Dynamo's module for it.
+    pub(crate) by_dynamo: bool,
     /// It does not start what it seems to start.
     pub(crate) fault: Option<Located<CommandFault>>,
 }
@@ -113,7 +114,7 @@ pub(crate) struct Mount {
 pub(crate) struct Draft {
     /// Component, role or object name.
     pub(crate) name: String,
-    pub(crate) kind: String,
+    pub(crate) kind: Arc<str>,
     pub(crate) container: String,
     pub(crate) place: Place,
     /// Number of the object in its file.
@@ -238,6 +239,8 @@ pub struct FileDraft {
     pub(crate) problems: Vec<InputProblem>,
     /// What a kustomization names.
     pub(crate) references: Vec<crate::elsewhere::Reference>,
+    /// Files of patches that a kustomization names, and the objects that each changes.
+    pub(crate) targets: Vec<(String, String)>,
     /// Variables of a document that describes no worker.
     pub(crate) loose_env: Vec<EnvDraft>,
     /// Engine settings of a document that describes no worker.
@@ -260,6 +263,14 @@ impl FileDraft {
         }
     }
 
+    /// A kind, which objects beside each other often have in common.
+    pub(crate) fn kind(&self, kind: &str) -> Arc<str> {
+        match self.objects.last() {
+            Some(last) if *last.kind == *kind => Arc::clone(&last.kind),
+            _ => kind.into(),
+        }
+    }
+
     /// Takes the cost of a part from the budget; false once there is nothing left, or too little.
     pub(crate) fn spend(&mut self, cost: u32) -> bool {
         let left = self.budget.checked_sub(u64::from(cost).max(1));
@@ -269,10 +280,12 @@ impl FileDraft {
 }
 
 /// One Kubernetes object, or what stands for one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ObjectDraft {
-    pub(crate) kind: String,
+    pub(crate) kind: Arc<str>,
     pub(crate) name: String,
     pub(crate) namespace: Option<String>,
     pub(crate) partial: Option<model::Partial>,
+    /// Its kind never holds a worker.
+    pub(crate) bare: bool,
 }

@@ -8,6 +8,7 @@ use model::{ClaimTemplate, ComputeDomain, Deployment, InputProblem, Outcome, Sur
 use yaml::Node;
 
 use crate::draft::FileDraft;
+use crate::engine;
 use crate::place::Text;
 use crate::resources;
 
@@ -85,6 +86,44 @@ pub(crate) fn missing(files: &mut [FileDraft]) {
                 position: Some(gone.position),
                 outcome: Outcome::Skipped,
             });
+        }
+    }
+}
+
+/// Gives patches in files of their own the name of the object that the kustomization applies them to: a list of
+/// operations names none.
+pub(crate) fn targets(files: &mut [FileDraft]) {
+    let targets: BTreeMap<String, String> = files
+        .iter()
+        .flat_map(|file| {
+            let directory = file.path.rsplit_once('/').map_or("", |(d, _)| d);
+            let of = move |(path, name): &(String, String)| (plain(directory, path), name.clone());
+            file.targets.iter().map(of)
+        })
+        .collect();
+    if targets.is_empty() {
+        return;
+    }
+    for file in files.iter_mut() {
+        let Some(name) = targets.get(&plain("", &file.path)) else {
+            continue;
+        };
+        let role = engine::role_of_name(name);
+        for draft in file
+            .containers
+            .iter_mut()
+            .filter(|d| d.patch && d.name.is_empty())
+        {
+            draft.name.clone_from(name);
+            draft.hinted = draft.hinted.or(role);
+        }
+        for made in file
+            .resolved
+            .iter_mut()
+            .filter(|r| r.patch && r.worker.name.is_empty())
+        {
+            made.worker.name.clone_from(name);
+            made.hinted = made.hinted.or(role);
         }
     }
 }

@@ -52,11 +52,11 @@ fn group_part(scope: &Scope<'_>, parent: Option<Node<'_>>, key: Option<&str>) ->
 /// Finds pod templates under an object.
 pub(crate) fn read<'d>(text: &Text<'_>, root: Node<'d>, scope: &Scope<'d>, file: &mut FileDraft) {
     let mut scope = scope.clone();
-    scope.job |= JOB_KINDS.contains(&scope.kind.as_str());
+    scope.job |= JOB_KINDS.contains(&&*scope.kind);
     if let Some(labels) = root.get_path(&["metadata", "labels"]) {
         scope.labels.push(labels);
     }
-    if scope.kind == "Pod"
+    if *scope.kind == *"Pod"
         && let Some(annotations) = root.get_path(&["metadata", "annotations"])
     {
         scope.annotations.push(annotations);

@@ -21,6 +21,7 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
     let mut maps: BTreeMap<String, Vec<ConfigMapDraft>> = BTreeMap::new();
     let mut files = files;
     elsewhere::missing(&mut files);
+    elsewhere::targets(&mut files);
     let claims = ClaimObjects::of(&files);
     for file in &mut files {
         maps.entry(directory(&file.path).to_owned())
@@ -45,7 +46,7 @@ pub fn assemble(files: Vec<FileDraft>) -> Facts {
                 .into_iter()
                 .map(|d| resolve::resolve(d, in_directory)),
         );
-        let mut of_file = pairing::of_file(&file.path, &file.objects, workers);
+        let mut of_file = pairing::of_file(&file.path, file.objects, workers);
         let mut loose = loose(&file.loose_env, &file.loose_flags);
         let around = if file.around == Surroundings::default() {
             Vec::new()
@@ -100,7 +101,7 @@ pub(crate) fn directory(path: &str) -> &str {
 pub(crate) fn weak(worker: &Resolved) -> Option<Role> {
     worker
         .declared
-        .as_ref()
+        .as_deref()
         .map(|(role, _)| *role)
         .or(worker.hinted)
 }
@@ -108,7 +109,10 @@ pub(crate) fn weak(worker: &Resolved) -> Option<Role> {
 /// Whether a worker shows by itself that KV cache moves: its engine was told a role, or a connector is configured.
 pub(crate) fn is_told(worker: &Resolved) -> bool {
     worker.is_worker
-        && (matches!(worker.strong, Some((Role::Prefill | Role::Decode, _))) || worker.moves_kv)
+        && (matches!(
+            worker.strong.as_deref(),
+            Some((Role::Prefill | Role::Decode, _))
+        ) || worker.moves_kv)
 }
 
 /// Whether the workers show disaggregation among themselves: an engine was told a role, a connector moves KV
@@ -123,16 +127,16 @@ pub(crate) fn is_disaggregated(workers: &[Resolved]) -> bool {
 }
 
 pub(crate) fn role_of(worker: &Resolved, disaggregated: bool) -> Role {
-    if worker.frontend || matches!(worker.declared, Some((Role::Frontend, _))) {
+    if worker.frontend || matches!(worker.declared.as_deref(), Some((Role::Frontend, _))) {
         return Role::Frontend;
     }
-    if matches!(worker.declared, Some((Role::Other, _))) {
+    if matches!(worker.declared.as_deref(), Some((Role::Other, _))) {
         return Role::Other;
     }
     if !worker.is_worker {
         return Role::Other;
     }
-    if let Some((role, _)) = &worker.strong {
+    if let Some((role, _)) = worker.strong.as_deref() {
         // `--disaggregation-mode agg` with a P/D connector beside a prefill worker decodes (a documented idiom).
         return *role;
     }
@@ -151,7 +155,7 @@ fn deployment(unit: Unit) -> Deployment {
     let disaggregated = unit.partial == Some(Partial::Patch) || unit.is_disaggregated();
     let Unit {
         path,
-        files,
+        files: others,
         mut names,
         kind,
         namespace,
@@ -177,19 +181,22 @@ fn deployment(unit: Unit) -> Deployment {
         worker.role = role;
         worker.role_place = strong
             .or(declared)
-            .filter(|(r, _)| *r == role)
-            .map(|(_, place)| place);
+            .filter(|named| named.0 == role)
+            .map(|named| Box::new(named.1));
         if worker.name.is_empty() {
             worker.name.clone_from(&worker.container);
         }
         finished.push(*worker);
     }
+    let mut files = Vec::with_capacity(1 + others.len());
+    files.push(Arc::clone(&path));
+    files.extend(others);
     ranks_of_leaders(&mut finished);
     same_host_by_name(&path, &names, &mut finished);
     names.dedup();
-    let name = match names.as_slice() {
+    let name = match names.as_mut_slice() {
         [] => String::new(),
-        [one] => one.clone(),
+        [one] => std::mem::take(one),
         several => shared_name(several),
     };
     Deployment {
@@ -210,7 +217,7 @@ fn deployment(unit: Unit) -> Deployment {
 
 /// The other pods of a group run ranks of the leader's engine: where nothing else tells, they have its role.
 fn ranks_of_leaders(workers: &mut [Worker]) {
-    let leaders: BTreeMap<(String, String), Role> = workers
+    let leaders: BTreeMap<(String, Arc<str>), Role> = workers
         .iter()
         .filter(|w| {
             w.part == Some(GroupPart::Leader) && matches!(w.role, Role::Prefill | Role::Decode)

@@ -18,10 +18,11 @@ use crate::resolve::Resolved;
 /// What is judged together, as far as is known yet.
 pub(crate) struct Unit {
     pub(crate) path: Arc<str>,
+    /// Further files.
     pub(crate) files: Vec<Arc<str>>,
     /// Names of its objects.
     pub(crate) names: Vec<String>,
-    pub(crate) kind: String,
+    pub(crate) kind: Arc<str>,
     pub(crate) namespace: Option<String>,
     pub(crate) partial: Option<Partial>,
     pub(crate) workers: Vec<Resolved>,
@@ -49,14 +50,21 @@ impl Half {
 }
 
 impl Unit {
-    fn new(path: &Arc<str>, object: Option<&ObjectDraft>, names: Vec<String>) -> Self {
+    fn new(path: &Arc<str>, object: Option<ObjectDraft>) -> Self {
+        let partial = object.as_ref().and_then(|o| o.partial);
+        let (kind, name, namespace) =
+            object.map_or_else(Default::default, |o| (o.kind, o.name, o.namespace));
         Self {
             path: Arc::clone(path),
-            files: vec![Arc::clone(path)],
-            names,
-            kind: object.map(|o| o.kind.clone()).unwrap_or_default(),
-            namespace: object.and_then(|o| o.namespace.clone()),
-            partial: object.and_then(|o| o.partial),
+            files: Vec::new(),
+            names: if name.is_empty() {
+                Vec::new()
+            } else {
+                vec![name]
+            },
+            kind,
+            namespace,
+            partial,
             workers: Vec::new(),
             shown_by_file: false,
             around: Vec::new(),
@@ -124,8 +132,8 @@ impl Unit {
         self.name_by_letter();
         other.name_by_letter();
         self.names.extend(other.names);
-        for file in other.files {
-            if !self.files.contains(&file) {
+        for file in std::iter::once(other.path).chain(other.files) {
+            if self.path != file && !self.files.contains(&file) {
                 self.files.push(file);
             }
         }
@@ -159,45 +167,51 @@ impl Unit {
 /// What is judged together in one file.
 pub(crate) fn of_file(
     path: &Arc<str>,
-    objects: &[ObjectDraft],
+    objects: Vec<ObjectDraft>,
     resolved: Vec<Resolved>,
 ) -> Vec<Unit> {
     // In the order of their objects; those without references into other documents were resolved first.
     let mut resolved = resolved;
-    resolved.sort_by_key(|r| r.object_index);
+    if !resolved.is_sorted_by_key(|r| r.object_index) {
+        resolved.sort_by_key(|r| r.object_index);
+    }
     name_other_halves(&mut resolved);
+    // A file can hold a hundred thousand objects: no list is larger than it has to be, and names are moved.
+    let mut count = 0;
+    let mut last = None;
+    for worker in &resolved {
+        count += usize::from(last.replace(worker.object_index) != Some(worker.object_index));
+    }
     // Roles that only names suggest count where something in the file shows disaggregation.
     let shown_by_file = resolved.iter().any(group::is_told);
+    if resolved.is_empty() {
+        // A file with manifests and no pod at all is still something that was looked at, unless nothing in it could
+        // ever hold one.
+        let first = objects.into_iter().find(|object| !object.bare);
+        return first
+            .map(|object| Unit::new(path, Some(object)))
+            .into_iter()
+            .collect();
+    }
+    let mut objects = objects;
     let mut rest = resolved.into_iter().peekable();
-    let units = std::iter::from_fn(|| {
-        let first = rest.next()?;
+    let mut units = Vec::with_capacity(count);
+    while let Some(first) = rest.next() {
         let index = first.object_index;
         let mut workers = vec![first];
         while let Some(next) = rest.next_if(|r| r.object_index == index) {
             workers.push(next);
         }
-        let object = objects.get(index as usize);
-        let names = object
-            .map(|o| o.name.clone())
-            .filter(|n| !n.is_empty())
-            .into_iter()
-            .collect();
-        Some(Unit {
+        let object = objects.get_mut(index as usize).map(std::mem::take);
+        units.push(Unit {
             workers,
             shown_by_file,
-            ..Unit::new(path, object, names)
-        })
-    });
-    let units = halves_of_file(units.collect());
-    if !units.is_empty() {
-        return units;
+            ..Unit::new(path, object)
+        });
     }
-    // A file with manifests and no pod at all is still something that was looked at.
-    objects
-        .first()
-        .map(|object| Unit::new(path, Some(object), vec![object.name.clone()]))
-        .into_iter()
-        .collect()
+    drop(rest);
+    drop(objects);
+    halves_of_file(units)
 }
 
 /// A worker without a connector that is called `gen` is a half where a worker called `ctx` has one, and the names agree in
@@ -234,6 +248,9 @@ fn halves_of_file(units: Vec<Unit>) -> Vec<Unit> {
                 .or_default()
                 .push((index, half, unit.is_disaggregated()));
         }
+    }
+    if clusters.is_empty() {
+        return units;
     }
     // Into which unit each one goes.
     let mut into: Vec<usize> = (0..units.len()).collect();
@@ -325,7 +342,11 @@ pub(crate) fn across_files(units: Vec<Unit>) -> Vec<Unit> {
         let models = unit.models().join("+");
         (unit.partial.is_none() && unit.is_disaggregated() && !models.is_empty()).then_some(models)
     });
-    slots.into_iter().flatten().collect()
+    #[expect(
+        clippy::filter_map_identity,
+        reason = "in the same room, which `flatten` does not do"
+    )]
+    slots.into_iter().filter_map(|slot| slot).collect()
 }
 
 /// The unit's name without its role.

@@ -29,6 +29,7 @@ pub(crate) fn kustomization(
 ) {
     let before = file.containers.len();
     let objects = file.objects.len();
+    let mut selections: Vec<Selection> = Vec::new();
     for key in ["patches", "patchesJson6902", "patchesStrategicMerge"] {
         let Some(list) = root.get(key).filter(|l| l.is_sequence()) else {
             continue;
@@ -39,6 +40,11 @@ pub(crate) fn kustomization(
             } else {
                 item.get("patch")
             };
+            let path = item.get("path").and_then(Node::text);
+            let name = item.get_path(&["target", "name"]).and_then(Node::text);
+            if let (Some(path), Some(name)) = (path, name) {
+                file.targets.push((path.to_owned(), name.to_owned()));
+            }
             // A one-line scalar is the path of a file, which is read on its own.
             let Some(patch) = patch.filter(|p| {
                 p.text()
@@ -46,15 +52,25 @@ pub(crate) fn kustomization(
             }) else {
                 continue;
             };
-            inline(text, patch, item.get("target"), scope, file);
+            let target = item.get("target");
+            inline(text, patch, target, scope, file);
+            let general = Selection::of(target);
+            selections.resize_with(file.containers.len().saturating_sub(before), || {
+                general.clone()
+            });
         }
     }
     // All patches of one kustomization are one change.
     file.objects.truncate(objects);
     let added = file.containers.split_off(before);
-    for mut draft in added {
+    let mut general: Vec<(Draft, Selection)> = Vec::new();
+    let mut kinds: Vec<Option<String>> = Vec::new();
+    for (mut draft, selection) in added.into_iter().zip(selections) {
         draft.object_index = scope.object_index;
         draft.patch = true;
+        if selection.every_name {
+            general.push((draft.clone(), selection.clone()));
+        }
         match file.containers.iter_mut().skip(before).find(|d| {
             d.name == draft.name
                 && (d.container == draft.container
@@ -62,7 +78,59 @@ pub(crate) fn kustomization(
                     || draft.container.is_empty())
         }) {
             Some(same) => merge(same, draft),
-            None => file.containers.push(draft),
+            None => {
+                file.containers.push(draft);
+                kinds.push(selection.kind);
+            }
+        }
+    }
+    // A patch of every object of a kind is one of each that another patch names.
+    let merged = file.containers.iter_mut().skip(before).zip(&kinds);
+    for (draft, kind) in merged.filter(|(d, _)| !d.name.is_empty()) {
+        for (all, selection) in &general {
+            let alike = all.container.is_empty()
+                || draft.container.is_empty()
+                || all.container == draft.container;
+            if all.name != draft.name && alike && selection.takes(kind.as_deref()) {
+                let mut all = all.clone();
+                // The patch that names the object is the one that is meant.
+                all.env
+                    .retain(|e| draft.env.iter().all(|own| own.name != e.name));
+                all.resources
+                    .retain(|r| draft.resources.iter().all(|own| own.name != r.name));
+                merge(draft, all);
+            }
+        }
+    }
+}
+
+/// What the target of a patch selects.
+#[derive(Debug, Clone, Default)]
+struct Selection {
+    kind: Option<String>,
+    /// It names no object, so that it selects every one of its kind.
+    every_name: bool,
+}
+
+impl Selection {
+    fn of(target: Option<Node<'_>>) -> Self {
+        let Some(target) = target else {
+            return Self::default();
+        };
+        let text = |key: &str| target.get(key).and_then(Node::text);
+        let narrowed = ["labelSelector", "annotationSelector"]
+            .iter()
+            .any(|key| target.get(key).is_some());
+        Self {
+            kind: text("kind").map(str::to_owned),
+            every_name: !narrowed && text("name").is_none_or(|name| name == ".*"),
+        }
+    }
+
+    fn takes(&self, kind: Option<&str>) -> bool {
+        match (self.kind.as_deref(), kind) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => true,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Pod templates: from a pod spec and one of its containers to a draft.
 
+use std::sync::Arc;
+
 use model::{Form, Located, NamedBy, Place, PodFacts};
 use yaml::Node;
 
@@ -15,7 +17,7 @@ use crate::resources;
 #[derive(Clone, Default)]
 pub(crate) struct Scope<'d> {
     pub(crate) object: String,
-    pub(crate) kind: String,
+    pub(crate) kind: Arc<str>,
     pub(crate) object_index: u32,
     /// Component or role name, where the kind has one.
     pub(crate) component: Option<String>,

@@ -2,6 +2,7 @@
 
 use model::{Engine, Form, Hidden, Located, Named, NamedBy, Place, Role, Setting, Value, Worker};
 
+use crate::config_map;
 use crate::connector;
 use crate::credentials;
 use crate::draft::{ConfigEntry, ConfigMapDraft, Draft, EnvDraft, EnvValue, FlagDraft, Run};
@@ -26,7 +27,7 @@ pub(crate) struct Resolved {
     /// Apart, since whole lists of these are moved about.
     pub(crate) worker: Box<Worker>,
     /// What the engine itself was told.
-    pub(crate) strong: Option<(Role, Place)>,
+    pub(crate) strong: Option<Box<(Role, Place)>>,
     /// It runs an engine, or changes a container that may.
     pub(crate) is_worker: bool,
     /// A connector or backend that moves KV cache between workers is configured.
@@ -37,7 +38,7 @@ pub(crate) struct Resolved {
     pub(crate) whole_by_default: bool,
     pub(crate) frontend: bool,
     pub(crate) object_index: u32,
-    pub(crate) declared: Option<(Role, Place)>,
+    pub(crate) declared: Option<Box<(Role, Place)>>,
     pub(crate) hinted: Option<Role>,
     pub(crate) patch: bool,
 }
@@ -100,6 +101,16 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
 
     let mut flags = draft.run.flags.clone();
     let from_file = config_files(&draft, &flags, &variables, config_maps, &mut hidden);
+    if let Some(why) = from_file
+        .iter()
+        .find(|f| f.name == model::CONFIG_FAULT)
+        .and_then(|f| f.value.as_ref())
+    {
+        hidden.push((
+            Hidden::EngineConfig,
+            format!("the engine configuration is {why}"),
+        ));
+    }
     flags.extend(from_file);
     let mut unknown_names = unknown_names(&variables);
     unknown_names.append(&mut draft.run.misspelt);
@@ -122,9 +133,17 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
     // A TensorRT-LLM worker of Dynamo serves whole requests unless it is told a mode; its configuration file often names a
     // transceiver all the same.
     let whole_by_default = engine == Some(Engine::Trtllm)
-        && (draft.run.dynamo || draft.kind.starts_with("Dynamo"))
+        && (draft.run.by_dynamo || draft.kind.starts_with("Dynamo"))
         && !hidden.iter().any(|(what, _)| *what == Hidden::Command);
-    let job_without_role = draft.job && strong.is_none() && !moves_kv;
+    // A job that starts an engine under the name of a role serves like any other workload.
+    let serves_a_role = draft.run.engine.is_some()
+        && draft
+            .declared
+            .as_ref()
+            .map(|(role, _)| *role)
+            .or(draft.hinted)
+            .is_some_and(Role::moves_kv);
+    let job_without_role = draft.job && strong.is_none() && !moves_kv && !serves_a_role;
     let is_worker = !draft.run.frontend
         && !draft.run.tool
         && !job_without_role
@@ -143,11 +162,19 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         kind: draft.kind,
         role: Role::Other,
         role_place: None,
-        named,
-        place: draft.place,
+        named: named.map(Box::new),
+        place: if is_worker || draft.run.frontend {
+            draft.place
+        } else {
+            draft.place.without_text()
+        },
         engine: engine.unwrap_or(Engine::Unknown),
         engine_is_assumed: assumed,
-        image: draft.image,
+        // A file can hold a hundred thousand containers without an engine; of them nobody asks for an image.
+        image: draft
+            .image
+            .filter(|_| is_worker || draft.run.frontend)
+            .map(Box::new),
         settings,
         possible,
         overridden,
@@ -158,7 +185,7 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         claims: draft.claims,
         privileged: draft.privileged,
         capabilities: draft.capabilities,
-        run_as_user: draft.run_as_user,
+        run_as_user: draft.run_as_user.map(Box::new),
         host_network: draft.host_network,
         host_ipc: draft.host_ipc,
         host_pid: draft.host_pid,
@@ -171,19 +198,20 @@ pub(crate) fn resolve(draft: Draft, config_maps: &[ConfigMapDraft]) -> Resolved 
         pod: draft.pod.boxed(),
         part: draft.part,
         starts_mpirun: draft.run.mpirun,
-        command_fault: draft.run.fault,
-        uses_cluster_names,
+        by_dynamo: draft.run.by_dynamo,
+        command_fault: draft.run.fault.map(Box::new),
+        uses_cluster_names: uses_cluster_names.map(Box::new),
     });
     Resolved {
         worker,
-        strong,
+        strong: strong.map(Box::new),
         is_worker,
         moves_kv,
         worded,
         whole_by_default,
         frontend: draft.run.frontend,
         object_index: draft.object_index,
-        declared: draft.declared,
+        declared: draft.declared.map(Box::new),
         hinted: draft.hinted,
         patch: draft.patch,
     }
@@ -211,7 +239,7 @@ impl Resolved {
         call_by(self.worded.as_ref(), &mut self.hinted, &mut label);
         if let Some(role) = self.hinted {
             let (by, place) = label.unwrap_or((NamedBy::Name, self.worker.place.clone()));
-            self.worker.named = Some(Named { role, by, place });
+            self.worker.named = Some(Box::new(Named { role, by, place }));
         }
     }
 }
@@ -252,7 +280,7 @@ fn scripts(draft: &mut Draft, config_maps: &[ConfigMapDraft], hidden: &mut Vec<(
         match script {
             Some(script) if draft.run.engine.is_none() => {
                 draft.run.engine = script.engine;
-                draft.run.dynamo = script.dynamo;
+                draft.run.by_dynamo = script.by_dynamo;
                 draft.run.frontend |= script.frontend;
                 draft.run.tool |= script.tool;
                 draft.run.mpirun |= script.mpirun;
@@ -501,17 +529,20 @@ fn config_files(
         let entry = mount
             .and_then(|m| config_maps.iter().find(|c| c.name == m.config_map))
             .and_then(|c| {
-                c.entries
-                    .iter()
-                    .find(|e| e.key == base)
-                    .or(if c.entries.len() == 1 {
-                        c.entries.first()
-                    } else {
-                        None
-                    })
+                let entry =
+                    c.entries
+                        .iter()
+                        .find(|e| e.key == base)
+                        .or(if c.entries.len() == 1 {
+                            c.entries.first()
+                        } else {
+                            None
+                        })?;
+                Some((entry, &c.file))
             });
         match entry {
-            Some(entry) => {
+            Some((entry, file)) => {
+                found.extend(config_map::unreadable(entry, file));
                 let given: Vec<&str> = flags.iter().map(|f| f.name.as_str()).collect();
                 let config = entry.details.as_ref().and_then(|d| d.config.as_ref());
                 found.extend(
@@ -541,22 +572,37 @@ fn config_files(
 
 /// TensorRT-LLM takes its configuration as JSON in a flag as well.
 fn inline_config(json: &str, flag: &FlagDraft) -> Vec<FlagDraft> {
+    let fault = |why: String| config_map::fault(why, flag.place.clone());
     let Ok(value) = serde_json::from_str::<serde_json::Value>(json.trim()) else {
-        return Vec::new();
+        // Braces of a template and names of variables are no JSON until they are filled in.
+        let open = json.contains("{{") || json.contains('$') || json.trim().is_empty();
+        let why = format!("not valid JSON: {}", connector::not_json(json));
+        return if open { Vec::new() } else { vec![fault(why)] };
     };
     let mut found = Vec::new();
     for (section, key) in [
         ("cache_transceiver_config", "backend"),
         ("kv_cache_config", "dtype"),
+        ("kv_cache_config", "tokens_per_block"),
     ] {
-        if let Some(text) = value
-            .get(section)
-            .and_then(|c| c.get(key))
-            .and_then(|v| v.as_str())
-        {
+        let Some(section_value) = value.get(section).filter(|s| !s.is_null()) else {
+            continue;
+        };
+        if !section_value.is_object() {
+            found.push(fault(format!(
+                "{section}: expected a mapping, with {key} in it"
+            )));
+            break;
+        }
+        let text = section_value.get(key).and_then(|v| match v {
+            serde_json::Value::String(text) => Some(text.clone()),
+            serde_json::Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        });
+        if let Some(text) = text {
             found.push(FlagDraft {
                 name: format!("{section}.{key}"),
-                value: Some(text.to_owned()),
+                value: Some(text),
                 form: Form::EngineConfig,
                 ..flag.clone()
             });

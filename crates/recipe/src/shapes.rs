@@ -26,11 +26,35 @@ const POD_KINDS: [&str; 13] = [
     "LLMInferenceService",
 ];
 
+/// Kinds of Kubernetes itself and of its working groups: their pod templates stand alone, nothing is merged into them.
+const COMPLETE_KINDS: [&str; 9] = [
+    "Pod",
+    "Deployment",
+    "StatefulSet",
+    "ReplicaSet",
+    "DaemonSet",
+    "Job",
+    "CronJob",
+    "JobSet",
+    "LeaderWorkerSet",
+];
+
+/// Keys that lead to a pod template, and hold nothing else.
+const TEMPLATES: [&str; 7] = [
+    "template",
+    "jobTemplate",
+    "podTemplate",
+    "leaderTemplate",
+    "workerTemplate",
+    "entryTemplate",
+    "leaderWorkerTemplate",
+];
+
 /// Templates nest far less deep than this.
 const MAX_DEPTH: u32 = 24;
 
 /// One document's worth; the rest is of the same kind.
-const MAX_PROBLEMS: usize = 5;
+pub(crate) const MAX_PROBLEMS: usize = 5;
 
 /// What a key holds.
 #[derive(Clone, Copy)]
@@ -43,6 +67,8 @@ enum Wanted {
     MappingOrList,
     /// One word stands for a list of one.
     ListOrText,
+    Text,
+    Quantity,
 }
 
 impl Wanted {
@@ -54,6 +80,7 @@ impl Wanted {
                 matches!(kind, Kind::Sequence | Kind::Mapping)
             }
             Self::ListOrText => matches!(kind, Kind::Sequence | Kind::Scalar),
+            Self::Text | Self::Quantity => kind == Kind::Scalar,
         }
     }
 
@@ -61,6 +88,8 @@ impl Wanted {
         match self {
             Self::Mapping | Self::MappingOrList => "a mapping",
             Self::List | Self::ListOrMapping | Self::ListOrText => "a list",
+            Self::Text => "text",
+            Self::Quantity => "a quantity such as 1",
         }
     }
 }
@@ -89,6 +118,8 @@ const POD: [(&str, Wanted); 5] = [
 
 struct Reader<'t, 's> {
     text: &'t Text<'s>,
+    /// What is null or empty is not filled in from elsewhere.
+    complete: bool,
     problems: Vec<InputProblem>,
 }
 
@@ -96,6 +127,7 @@ struct Reader<'t, 's> {
 pub(crate) fn check(text: &Text<'_>, root: Node<'_>, kind: &str, file: &mut FileDraft) {
     let mut reader = Reader {
         text,
+        complete: COMPLETE_KINDS.contains(&kind),
         problems: Vec::new(),
     };
     match kind {
@@ -128,6 +160,7 @@ impl Reader<'_, '_> {
                 ("envs", Wanted::ListOrMapping),
             ],
         );
+        self.env(spec, file);
         let services = self.part(spec, "services", Wanted::MappingOrList);
         let components = self.part(spec, "components", Wanted::List);
         for list in [services, components].into_iter().flatten() {
@@ -164,10 +197,12 @@ impl Reader<'_, '_> {
                 ("resources", Wanted::Mapping),
             ],
         );
+        self.env(service, file);
+        self.resources(service);
         if let Some(spec) = self.part(service, "extraPodSpec", Wanted::Mapping) {
             self.pod(spec, file);
             if let Some(main) = self.part(spec, "mainContainer", Wanted::Mapping) {
-                self.container(main);
+                self.container(main, file);
             }
         }
         if let Some(template) = self.part(service, "podTemplate", Wanted::Mapping)
@@ -186,6 +221,19 @@ impl Reader<'_, '_> {
         if node.get("containers").is_some() {
             return self.pod(node, file);
         }
+        for key in TEMPLATES {
+            let Some(template) = node.get(key) else {
+                continue;
+            };
+            if !template.is_null() {
+                let _ = self.is(template, key, Wanted::Mapping);
+            } else if self.complete {
+                self.found(template, key, Wanted::Mapping);
+            }
+            if let Some(spec) = template.get("spec") {
+                let _ = self.is(spec, &format!("spec of {key}"), Wanted::Mapping);
+            }
+        }
         let below = node.entries().map(|(_, value)| value).chain(node.items());
         for child in below.filter(|n| n.is_mapping() || n.is_sequence()) {
             self.templates(child, file, depth + 1);
@@ -194,6 +242,11 @@ impl Reader<'_, '_> {
 
     fn pod(&mut self, spec: Node<'_>, file: &mut FileDraft) {
         self.parts(spec, &POD);
+        if let Some(list) = spec.get("containers").filter(|_| self.complete)
+            && (list.is_null() || list.is_sequence() && list.items().next().is_none())
+        {
+            self.found(list, "containers", Wanted::List);
+        }
         for key in ["containers", "initContainers"] {
             let Some(list) = spec.get(key).filter(|l| l.is_sequence()) else {
                 continue;
@@ -202,18 +255,65 @@ impl Reader<'_, '_> {
                 if !file.spend(1) {
                     return;
                 }
-                self.container(container);
+                self.container(container, file);
             }
         }
     }
 
-    fn container(&mut self, container: Node<'_>) {
+    fn container(&mut self, container: Node<'_>, file: &mut FileDraft) {
         self.parts(container, &CONTAINER);
-        if let Some(resources) = container.get("resources") {
-            self.parts(
-                resources,
-                &[("limits", Wanted::Mapping), ("requests", Wanted::Mapping)],
-            );
+        self.env(container, file);
+        self.resources(container);
+    }
+
+    /// Entries of `env`: each a mapping with a name, and text for a value.
+    fn env(&mut self, node: Node<'_>, file: &mut FileDraft) {
+        for list in ["env", "envs"].into_iter().filter_map(|key| node.get(key)) {
+            for item in list.items() {
+                if !file.spend(1) {
+                    return;
+                }
+                if !item.is_mapping() {
+                    self.found(item, "an item of env", Wanted::Mapping);
+                    continue;
+                }
+                match item.get("name") {
+                    Some(name) if name.text() == Some("") => {
+                        self.wrong(item, "an item of env has no name".to_owned());
+                    }
+                    Some(name) if name.is_scalar() && !name.is_plain_non_string() => {}
+                    Some(name) => self.found(name, "the name of an item of env", Wanted::Text),
+                    None => self.wrong(item, "an item of env has no name".to_owned()),
+                }
+                if let Some(value) = item.get("value") {
+                    let _ = self.is(value, "the value of an item of env", Wanted::Text);
+                }
+                let _ = self.part(item, "valueFrom", Wanted::Mapping);
+            }
+        }
+    }
+
+    fn resources(&mut self, node: Node<'_>) {
+        let Some(resources) = node.get("resources") else {
+            return;
+        };
+        for key in ["limits", "requests"] {
+            let Some(list) = self.part(resources, key, Wanted::Mapping) else {
+                continue;
+            };
+            // A Dynamo service has the rest under `custom`.
+            let custom = list.get("custom").filter(|c| c.is_mapping());
+            let entries = list
+                .entries()
+                .chain(custom.into_iter().flat_map(Node::entries));
+            for (name, quantity) in entries {
+                let Some(name) = name.text().filter(|n| is_resource(n)) else {
+                    continue;
+                };
+                if self.is(quantity, name, Wanted::Quantity) && !is_quantity(&quantity.raw()) {
+                    self.found(quantity, name, Wanted::Quantity);
+                }
+            }
         }
     }
 
@@ -232,6 +332,9 @@ impl Reader<'_, '_> {
     /// The mappings of a list.
     fn items<'d>(&mut self, list: Node<'d>, key: &str) -> Vec<Node<'d>> {
         let name = format!("an item of {key}");
+        if let Some(item) = list.items().find(|i| i.is_null()).filter(|_| self.complete) {
+            self.found(item, &name, Wanted::Mapping);
+        }
         list.items()
             .filter(|item| self.is(*item, &name, Wanted::Mapping))
             .collect()
@@ -250,15 +353,16 @@ impl Reader<'_, '_> {
     }
 
     fn found(&mut self, value: Node<'_>, name: &str, wanted: Wanted) {
+        let detail = format!("{name}: got {}, expected {}", got(value), wanted.as_str());
+        self.wrong(value, detail);
+    }
+
+    fn wrong(&mut self, value: Node<'_>, detail: String) {
         if self.problems.len() >= MAX_PROBLEMS {
             return;
         }
         let position = self.text.line_column(value.span().start);
-        let got = match value.kind() {
-            Kind::Mapping => "a mapping",
-            Kind::Sequence => "a list",
-            Kind::Scalar | Kind::Null => "a single value",
-        };
+        let name = detail.split(": got").next().unwrap_or(&detail);
         let template = value
             .text()
             .is_some_and(|t| t.contains("{{") || t.contains("${"));
@@ -273,13 +377,76 @@ impl Reader<'_, '_> {
                 outcome: Outcome::Skipped,
             }
         } else {
-            InputProblem {
-                cause: "input-wrong-shape",
-                detail: format!("{name}: got {got}, expected {}", wanted.as_str()),
-                fix: "correct it: Kubernetes refuses the object as it is".into(),
-                position: Some(position),
-                outcome: Outcome::Broken,
-            }
+            problem(detail, position)
         });
+    }
+}
+
+/// A part of another shape.
+pub(crate) fn problem(detail: String, position: (u32, u32)) -> InputProblem {
+    InputProblem {
+        cause: "input-wrong-shape",
+        detail,
+        fix: "correct it: Kubernetes refuses the object as it is".into(),
+        position: Some(position),
+        outcome: Outcome::Broken,
+    }
+}
+
+/// What stands there, in the words of a person, never the value itself.
+pub(crate) fn got(value: Node<'_>) -> &'static str {
+    match value.kind() {
+        Kind::Mapping => "a mapping",
+        Kind::Sequence if value.items().next().is_none() => "an empty list",
+        Kind::Sequence => "a list",
+        Kind::Null => "nothing",
+        Kind::Scalar if value.is_bool() => "true or false",
+        Kind::Scalar if value.is_number() => "a number",
+        Kind::Scalar => "text",
+    }
+}
+
+/// Whether an entry of `limits` is a resource of Kubernetes: operators put words of their own beside them.
+fn is_resource(name: &str) -> bool {
+    name.contains('/')
+        || matches!(name, "cpu" | "memory" | "ephemeral-storage")
+        || name.starts_with("hugepages-")
+}
+
+/// Whether Kubernetes reads this as a quantity: a decimal number with an exponent or a unit, or without.
+fn is_quantity(text: &str) -> bool {
+    const UNITS: [&str; 16] = [
+        "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei",
+    ];
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let exponent = unit.strip_prefix(['e', 'E']).is_some_and(|digits| {
+        let digits = digits.strip_prefix(['+', '-']).unwrap_or(digits);
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    });
+    number.bytes().any(|b| b.is_ascii_digit())
+        && number.matches('.').count() <= 1
+        && (UNITS.contains(&unit) || exponent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities() {
+        for yes in [
+            "1", "+1", "0.5", ".5", "5.", "100m", "1k", "12Gi", "1e3", "1E-3", "2E", "1Ei",
+        ] {
+            assert!(is_quantity(yes), "{yes}");
+        }
+        for no in [
+            "", "abc", "1 Gi", "16GB", "1gi", "one", ".", "1.2.3", "1e", "-", "true", "1K",
+        ] {
+            assert!(!is_quantity(no), "{no}");
+        }
     }
 }

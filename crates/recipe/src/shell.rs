@@ -31,6 +31,9 @@ pub(crate) struct Command {
     pub(crate) heredoc: Option<Range<usize>>,
     /// What stands between it and the command before it.
     pub(crate) join: Join,
+    pub(crate) end: End,
+    /// In how many parentheses it stands: subshells, lists, patterns of `case`.
+    pub(crate) depth: u32,
 }
 
 /// How a command follows the one before it.
@@ -45,6 +48,19 @@ pub(crate) enum Join {
     Or,
 }
 
+/// What follows a command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum End {
+    /// A line break, `;` or the end of the script.
+    #[default]
+    Line,
+    /// `&&` or `||`: whether the next one runs depends on it.
+    Chain,
+    Pipe,
+    Background,
+    Parenthesis,
+}
+
 /// Characters that end a command.
 fn is_separator(c: u8) -> bool {
     matches!(c, b';' | b'\n' | b'|' | b'&' | b'(' | b')')
@@ -56,6 +72,7 @@ pub(crate) fn split(script: &str) -> Vec<Command> {
         text: script,
         bytes: script.as_bytes(),
         at: 0,
+        depth: 0,
         commands: Vec::new(),
         heredocs: Vec::new(),
     }
@@ -66,6 +83,7 @@ struct Splitter<'s> {
     text: &'s str,
     bytes: &'s [u8],
     at: usize,
+    depth: u32,
     commands: Vec<Command>,
     /// Here-document terminators that the next line break starts.
     heredocs: Vec<String>,
@@ -103,7 +121,19 @@ impl Splitter<'_> {
                         _ => Join::Always,
                     };
                     self.at += if join == Join::Always { 1 } else { 2 };
+                    command.end = match c {
+                        _ if join != Join::Always => End::Chain,
+                        b'&' => End::Background,
+                        b'|' => End::Pipe,
+                        b'(' | b')' => End::Parenthesis,
+                        _ => End::Line,
+                    };
                     self.finish(&mut command);
+                    match c {
+                        b'(' => self.depth += 1,
+                        b')' => self.depth = self.depth.saturating_sub(1),
+                        _ => {}
+                    }
                     // A line may end behind the operator.
                     if join != Join::Always || c != b'\n' {
                         command.join = join;
@@ -124,9 +154,11 @@ impl Splitter<'_> {
     }
 
     fn finish(&mut self, command: &mut Command) {
-        if !command.words.is_empty() {
-            self.commands.push(std::mem::take(command));
+        if command.words.is_empty() {
+            return;
         }
+        command.depth = self.depth;
+        self.commands.push(std::mem::take(command));
     }
 
     fn skip_line(&mut self) {

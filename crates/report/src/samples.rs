@@ -72,7 +72,7 @@ pub(crate) fn deployment(name: &str, workers: Vec<WorkerSummary>) -> DeploymentS
     DeploymentSummary {
         name: name.to_owned(),
         namespace: None,
-        kind: "DynamoGraphDeployment".to_owned(),
+        kind: "DynamoGraphDeployment".into(),
         files: vec!["deploy.yaml".to_owned()],
         partial: None,
         readiness: Readiness::Unproven,

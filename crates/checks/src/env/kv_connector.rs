@@ -131,6 +131,8 @@ fn judge(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
     match &kv.path.connector {
         // Its value was looked at with the start command.
         Connector::Unknown(_) if start_command::not_json(worker).is_some() => {}
+        // So was its configuration.
+        Connector::Unknown(_) if worker.setting(model::CONFIG_FAULT).is_some() => {}
         Connector::Unknown(why) => {
             findings.push(
                 Finding::skipped(

@@ -3,6 +3,8 @@
 pub(crate) mod device_access;
 pub(crate) mod efa;
 pub(crate) mod engine_transfer;
+pub(crate) mod engine_values;
+mod fabric_kinds;
 pub(crate) mod kv_connector;
 pub(crate) mod kv_fabric;
 pub(crate) mod locked_memory;

@@ -79,11 +79,19 @@ pub(super) fn compare(view: &View<'_>, findings: &mut Findings) {
     );
 }
 
-/// Workers of a role; the members of a group are ranks of their leader's engine.
+/// Workers of a role; the members of a group are ranks of their leader's engine, where there is one: without a template
+/// of its own the leader is made from that of the others.
 pub(super) fn leaders<'v, 'f>(
     view: &'v View<'f>,
     role: Role,
 ) -> impl Iterator<Item = &'v WorkerView<'f>> + use<'v, 'f> {
-    view.role(role)
-        .filter(|w| w.worker.part != Some(GroupPart::Member))
+    let led = move |w: &WorkerView<'f>| {
+        w.worker.part == Some(GroupPart::Member)
+            && view.role(role).any(|o| {
+                o.worker.part == Some(GroupPart::Leader)
+                    && o.worker.name == w.worker.name
+                    && o.worker.kind == w.worker.kind
+            })
+    };
+    view.role(role).filter(move |w| !led(w))
 }

@@ -82,7 +82,7 @@ fn host_network(kv: &WorkerView<'_>, findings: &mut Findings) {
     let role = worker.role.as_str();
     let Some(place) = worker
         .uses_cluster_names
-        .as_ref()
+        .as_deref()
         .or(kv.is_dynamo().then_some(&worker.place))
     else {
         return;

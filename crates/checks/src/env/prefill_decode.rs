@@ -8,6 +8,8 @@ use model::{Engine, Role, Setting};
 use settings::version::UcxVersion;
 
 use crate::check::{Cause, Check, Run};
+use crate::env::engine_values;
+use crate::env::fabric_kinds;
 use crate::env::models;
 use crate::finding::{Finding, Findings};
 use crate::image;
@@ -24,6 +26,7 @@ pub(crate) const CHECK: Check = Check {
     causes: &[
         CONNECTOR_DIFFERS,
         models::MODEL_DIFFERS,
+        fabric_kinds::FABRICS_DIFFER,
         NIC_LISTS_DIFFER,
         KV_DTYPE_DIFFERS,
         BLOCK_SIZE_DIFFERS,
@@ -220,6 +223,13 @@ fn gid_indices(view: &View<'_>, findings: &mut Findings) {
 /// What names the type of the KV cache: a flag of vLLM and SGLang, a key of TensorRT-LLM's configuration.
 const KV_DTYPE: [&str; 2] = ["--kv-cache-dtype", "kv_cache_config.dtype"];
 
+/// What names the size of a block of KV cache: flags of vLLM and SGLang, a key of TensorRT-LLM's configuration.
+const BLOCK_SIZES: [&str; 3] = [
+    "--block-size",
+    "--page-size",
+    "kv_cache_config.tokens_per_block",
+];
+
 fn run(view: &View<'_>, findings: &mut Findings) {
     if !view.has_both_roles() && view.kv.len() < 2 {
         return;
@@ -228,6 +238,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
     nic_lists(view, findings);
     if view.has_both_roles() {
         models::compare(view, findings);
+        fabric_kinds::compare(view, findings);
         for name in KV_DTYPE {
             values(view, name, &KV_DTYPE_DIFFERS, true, findings);
             one_sided_fp8(view, name, findings);
@@ -239,7 +250,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             true,
             findings,
         );
-        for flag in ["--block-size", "--page-size"] {
+        for flag in BLOCK_SIZES {
             values(view, flag, &BLOCK_SIZE_DIFFERS, false, findings);
         }
         parallelism(view, findings);
@@ -285,7 +296,10 @@ fn connectors(view: &View<'_>, findings: &mut Findings) {
         Connector::Nixl | Connector::Mooncake => w.path.backend.is_some(),
         // What TensorRT-LLM and SGLang are told by name is a protocol of its own.
         Connector::Other(name) => match w.worker.engine {
-            Engine::Trtllm => true,
+            // One that does not exist is told of by itself.
+            Engine::Trtllm => name
+                .split_once('/')
+                .is_none_or(|(_, backend)| engine_values::is_transceiver(backend)),
             Engine::Sglang => name != "fake",
             _ => w.path.backend.is_some(),
         },

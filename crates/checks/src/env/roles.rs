@@ -131,7 +131,7 @@ fn told(worker: &Worker) -> Option<&Place> {
 fn other_name(worker: &Worker) -> Option<&Named> {
     worker
         .named
-        .as_ref()
+        .as_deref()
         .filter(|n| n.role.moves_kv() && n.role != worker.role && worker.role != Role::Unknown)
 }
 

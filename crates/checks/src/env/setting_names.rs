@@ -72,7 +72,7 @@ const RESOURCE_TYPO: Cause = Cause {
     what: "a resource one slip away from a well-known one, or from the one that the other role asks for",
     why: "no device plugin offers it, so the pods stay Pending; or the two roles are on different fabrics",
     fix: "ask for the resource that the nodes offer: kubectl get nodes -o yaml | grep -i -E 'rdma|ib|efa'",
-    quiet_if: "both roles ask for the same name, unless two letters of a well-known one changed places; names that differ in a number or in their last letter",
+    quiet_if: "both roles ask for the same name, unless two letters of a well-known one changed places; names that differ in a number or in their last letter; a warning, once, where nothing tells which of the two names is right",
     source: "Kubernetes schedules extended resources by exact name",
 };
 
@@ -161,18 +161,27 @@ fn run(view: &View<'_>, findings: &mut Findings) {
             );
         }
         for resource in kv.worker.resources.iter().filter(|r| r.is_requested()) {
-            if let Some(right) = meant_resource(view, kv, &resource.name) {
-                findings.push(
+            if let Some((right, certain)) = meant_resource(view, kv, &resource.name) {
+                let asked = format!("{role} asks for {}", resource.name);
+                let finding = if certain {
+                    Finding::fail(
+                        NAME,
+                        &RESOURCE_TYPO,
+                        format!("{asked}, which no node has: did you mean {right}?"),
+                    )
+                    .fix(format!("ask for {right}"))
+                } else {
                     Finding::warn(
                         NAME,
                         &RESOURCE_TYPO,
-                        format!("{role} asks for {}: did you mean {right}?", resource.name),
+                        format!("{asked}, the other role for {right}: one of the two is a slip"),
                     )
-                    .fix(format!(
-                        "ask for {right}, or for the same resource on both roles"
-                    ))
-                    .worker(kv.worker)
-                    .at(&resource.place, format!("{role}: not {right}")),
+                    .fix("ask for the same resource on both roles")
+                };
+                findings.push(
+                    finding
+                        .worker(kv.worker)
+                        .at(&resource.place, format!("{role}: not {right}")),
                 );
             }
         }
@@ -230,16 +239,31 @@ const KNOWN_RESOURCES: [&str; 4] = [
     "vpc.amazonaws.com/efa",
 ];
 
-/// What a resource's name was meant to be. Sites choose names freely, so that only two letters that changed places,
-/// or a slip against what the other role asks for, count.
-fn meant_resource<'f>(view: &View<'f>, kv: &WorkerView<'f>, name: &str) -> Option<&'f str> {
+/// Domains of device plugins that hand out NICs.
+const KNOWN_DOMAINS: [&str; 10] = [
+    "rdma",
+    "nvidia.com",
+    "mellanox.com",
+    "amd.com",
+    "intel.com",
+    "broadcom.com",
+    "openshift.io",
+    "k8s.io",
+    "vpc.amazonaws.com",
+    "networking.gke.io.networks",
+];
+
+/// What a resource's name was meant to be, and whether it is this one that is misspelt. Sites choose names freely, so
+/// that only two letters that changed places, or a slip against what the other role asks for, count.
+fn meant_resource<'f>(view: &View<'f>, kv: &WorkerView<'f>, name: &str) -> Option<(&'f str, bool)> {
     if let Some(known) = KNOWN_RESOURCES.iter().find(|k| is_swap(k, name)) {
-        return Some(known);
+        return Some((known, true));
     }
     if KNOWN_RESOURCES.contains(&name) {
         return None;
     }
-    view.kv
+    let right = view
+        .kv
         .iter()
         .filter(|other| other.worker.role != kv.worker.role)
         .flat_map(|other| &other.worker.resources)
@@ -248,7 +272,21 @@ fn meant_resource<'f>(view: &View<'f>, kv: &WorkerView<'f>, name: &str) -> Optio
         .find(|right| {
             let own = |n: &str| kv.worker.resources.iter().any(|r| r.name == n);
             !own(right) && !numbered_alike(right, name) && one_slip(name, right)
-        })
+        })?;
+    let known = |n: &str| {
+        n.split('/')
+            .next()
+            .is_some_and(|d| KNOWN_DOMAINS.contains(&d))
+    };
+    match (known(name), known(right)) {
+        // The other one is the slip, and is told of there.
+        (true, false) => None,
+        (false, true) => Some((right, true)),
+        _ if KNOWN_RESOURCES.contains(&right) => Some((right, true)),
+        _ if KNOWN_RESOURCES.iter().any(|k| is_swap(k, right)) => None,
+        // Nothing tells which of the two: told once.
+        _ => (kv.worker.role == Role::Decode).then_some((right, false)),
+    }
 }
 
 fn is_rdma_or_efa(name: &str) -> bool {

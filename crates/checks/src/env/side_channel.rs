@@ -66,10 +66,7 @@ const PORT_CLASH: Cause = Cause {
 
 fn run(view: &View<'_>, findings: &mut Findings) {
     // AIBrix's StormService runs behind its gateway, which writes the address into each request.
-    let rewritten = matches!(
-        view.deployment.kind.as_str(),
-        "StormService" | "RayClusterFleet"
-    );
+    let rewritten = matches!(&*view.deployment.kind, "StormService" | "RayClusterFleet");
     for kv in &view.kv {
         if !matches!(kv.path.connector, Connector::Nixl | Connector::Unknown(_)) {
             continue;
@@ -87,7 +84,7 @@ fn run(view: &View<'_>, findings: &mut Findings) {
 fn unset(view: &View<'_>, kv: &WorkerView<'_>, findings: &mut Findings) {
     let worker = kv.worker;
     // Dynamo passes the pod's address; what a base, a chart or a sourced file sets cannot be seen.
-    if kv.is_dynamo()
+    if kv.is_started_by_dynamo()
         || !kv.is_as_written()
         || view.is_part()
         || worker.engine != Engine::Vllm
@@ -207,7 +204,7 @@ fn ports(view: &View<'_>, findings: &mut Findings) {
         view.role(role).find(|w| {
             w.path.connector == Connector::Nixl
                 && w.worker.engine == Engine::Vllm
-                && (!w.is_dynamo() || w.worker.setting(PORT).is_some())
+                && (!w.is_started_by_dynamo() || w.worker.setting(PORT).is_some())
         })
     };
     let (Some(prefill), Some(decode)) = (candidates(Role::Prefill), candidates(Role::Decode))

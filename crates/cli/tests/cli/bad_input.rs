@@ -373,6 +373,28 @@ fn utf16() {
 }
 
 #[test]
+fn utf32() {
+    let dir = Dir::with_good();
+    let text: Vec<char> = format!("\u{feff}{}", good()).chars().collect();
+    let bytes = |of: fn(u32) -> [u8; 4]| -> Vec<u8> {
+        text.iter().flat_map(|c| of(u32::from(*c))).collect()
+    };
+    dir.file("le.yaml", bytes(u32::to_le_bytes));
+    dir.file("be.yaml", bytes(u32::to_be_bytes));
+    for name in ["le.yaml", "be.yaml"] {
+        holds(
+            &dir,
+            name,
+            &broken_by(
+                "input-not-utf8",
+                &[name, "UTF-32 text", "UTF-8 text was expected"],
+                "iconv -f UTF-32 -t UTF-8",
+            ),
+        );
+    }
+}
+
+#[test]
 fn byte_order_mark_and_line_ends() {
     let recipe = good().replace("name: good", "name: odd");
     judged(format!("\u{feff}{recipe}"), "odd", "unproven", 0);
@@ -557,7 +579,7 @@ fn alias_bombs() {
         assert_eq!(out.code, Some(code), "{name}: {out}");
         good_is_judged(&report);
         if name == "graph" {
-            wrong_shape(&report, "an item of components");
+            wrong_shape(&report, "an item of env");
         } else if code == 3 {
             message(
                 &report,
@@ -882,21 +904,36 @@ fn env_of_another_type() {
         "env: null\n",
         "env: []\n",
         "env: {}\n",
-        "env: [1, null, [], {}, x]\n",
         "envFrom: [7, {}, null]\n",
     ] {
         judged(with_env(env), "odd", "unproven", 0);
     }
     for (env, got) in [
+        ("env: UCX_TLS=tcp\n", "env: got text, expected a list"),
+        ("env: 7\n", "env: got a number, expected a list"),
+        ("env: true\n", "env: got true or false, expected a list"),
+        ("envFrom: 7\n", "envFrom: got a number, expected a list"),
         (
-            "env: UCX_TLS=tcp\n",
-            "env: got a single value, expected a list",
+            "env: [1]\n",
+            "an item of env: got a number, expected a mapping",
         ),
-        ("env: 7\n", "env: got a single value, expected a list"),
-        ("env: true\n", "env: got a single value, expected a list"),
         (
-            "envFrom: 7\n",
-            "envFrom: got a single value, expected a list",
+            "env: [null]\n",
+            "an item of env: got nothing, expected a mapping",
+        ),
+        ("env: [[]]\n", "an item of env: got an empty list"),
+        ("env: [{}]\n", "an item of env has no name"),
+        (
+            "env: [UCX_TLS=tcp]\n",
+            "an item of env: got text, expected a mapping",
+        ),
+        (
+            "env: [{Name: UCX_TLS, value: tcp}]\n",
+            "an item of env has no name",
+        ),
+        (
+            "env: [{name: X, valueFrom: 5}]\n",
+            "valueFrom: got a number, expected a mapping",
         ),
         (
             "envFrom: {a: b}\n",
@@ -969,12 +1006,13 @@ fn values_that_are_no_strings() {
         assert!(report.to_string().contains("UCX_TLS="), "{report:#}");
     }
     for value in ["[tcp]", "{a: b}"] {
-        judged(
+        let report = judged(
             with_env(&format!("env:\n  - name: UCX_TLS\n    value: {value}\n")),
             "odd",
             "unproven",
-            0,
+            3,
         );
+        wrong_shape(&report, "the value of an item of env: got a");
     }
 }
 
@@ -994,12 +1032,70 @@ fn entries_without_a_usable_name() {
             )),
             "odd",
             "unproven",
-            0,
+            3,
         );
+        wrong_shape(&report, "name");
         assert!(
             report.to_string().contains("UCX_TLS=rc,cuda_copy"),
             "the entry behind it is judged: {report:#}"
         );
+    }
+}
+
+#[test]
+fn templates_and_quantities_that_kubernetes_refuses() {
+    let deployment = |template: &str| {
+        format!("kind: Deployment\nmetadata: {{name: odd}}\nspec: {{template: {template}}}\n")
+    };
+    for (template, got) in [
+        ("5", "template: got a number, expected a mapping"),
+        ("null", "template: got nothing, expected a mapping"),
+        ("[]", "template: got an empty list, expected a mapping"),
+        (
+            "{spec: 5}",
+            "spec of template: got a number, expected a mapping",
+        ),
+        (
+            "{spec: []}",
+            "spec of template: got an empty list, expected a mapping",
+        ),
+    ] {
+        wrong_shape(
+            &judged(deployment(template), "odd", "not-applicable", 3),
+            got,
+        );
+    }
+    for (quantity, code) in [
+        ("1", 0),
+        ("\"2\"", 0),
+        ("1k", 0),
+        ("abc", 3),
+        ("one", 3),
+        ("1x", 3),
+        ("[1]", 3),
+    ] {
+        let text = with_env(&format!(
+            "resources: {{limits: {{nvidia.com/gpu: 1, rdma/ib: {quantity}}}}}\n"
+        ));
+        let report = judged(text, "odd", "unproven", code);
+        if code == 3 {
+            wrong_shape(&report, "rdma/ib: got ");
+            wrong_shape(&report, "expected a quantity such as 1");
+        }
+    }
+    // A list may hold only objects.
+    let list = "kind: List\nitems: [1, null, x, {kind: 5}]\n";
+    let dir = Dir::new();
+    dir.file("list.yaml", list);
+    let (out, report) = dir.json(["list.yaml"]);
+    out.exits(3);
+    for got in [
+        "an item of items: got a number, expected a mapping",
+        "an item of items: got nothing, expected a mapping",
+        "an item of items: got text, expected a mapping",
+        "kind: got a number, expected text",
+    ] {
+        wrong_shape(&report, got);
     }
 }
 
@@ -1010,16 +1106,19 @@ fn containers_that_are_none() {
             "kind: Deployment\nmetadata: {{name: odd}}\nspec: {{template: {{spec: {{containers: {containers}}}}}}}\n"
         )
     };
-    for containers in ["null", "[]", "[null]"] {
-        judged(deployment(containers), "odd", "not-applicable", 0);
-    }
     for (containers, got) in [
-        ("7", "containers: got a single value, expected a list"),
-        ("text", "containers: got a single value, expected a list"),
+        ("null", "containers: got nothing, expected a list"),
+        ("[]", "containers: got an empty list, expected a list"),
+        (
+            "[null]",
+            "an item of containers: got nothing, expected a mapping",
+        ),
+        ("7", "containers: got a number, expected a list"),
+        ("text", "containers: got text, expected a list"),
         ("{name: x}", "containers: got a mapping, expected a list"),
         (
             "[null, 7, text, []]",
-            "an item of containers: got a single value, expected a mapping",
+            "an item of containers: got a number, expected a mapping",
         ),
     ] {
         let report = judged(deployment(containers), "odd", "not-applicable", 3);
@@ -1044,13 +1143,10 @@ fn containers_that_are_none() {
         judged(services(list), "odd", "not-applicable", 0);
     }
     for (list, got) in [
-        ("7", "services: got a single value, expected a mapping"),
+        ("7", "services: got a number, expected a mapping"),
         ("[null, 7]", "services: got a list, expected a mapping"),
         ("[1, 2]", "services: got a list, expected a mapping"),
-        (
-            "{a: null, b: 7}",
-            "b: got a single value, expected a mapping",
-        ),
+        ("{a: null, b: 7}", "b: got a number, expected a mapping"),
         (
             "{a: {resources: [x]}}",
             "resources: got a list, expected a mapping",

@@ -25,7 +25,7 @@ const TABLE: [(&str, [i32; 4]); 17] = [
     ("degraded.yaml", [0, 1, 1, 0]),
     ("unproven.yaml", [0, 0, 1, 0]),
     ("aggregated.yaml", [0, 0, 0, 0]),
-    ("service.yaml", [0, 0, 0, 0]),
+    ("service.yaml", [4, 4, 4, 4]),
     ("broken.yaml", [3, 3, 3, 0]),
     ("template.yaml", [3, 3, 3, 0]),
     ("empty.yaml", [4, 4, 4, 4]),

@@ -543,3 +543,104 @@ fn verbose_adds_and_takes_nothing_away() {
         assert!(verbose.stdout.len() >= plain.stdout.len(), "{verbose}");
     }
 }
+
+#[test]
+fn inputs_are_never_written_over() {
+    let recipe = "kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: b}]}\n";
+    let dir = Dir::new();
+    dir.file("f.yaml", recipe);
+    dir.file("d/in.json", "{\"kind\": \"Pod\"}");
+    dir.file("d/notes.txt", "text");
+    dir.file("d/.hidden/x.json", "{\"kind\": \"Pod\"}");
+    dir.file("base/kept.yml", recipe);
+    dir.file("c.toml", "");
+    dir.file("known.json", BASELINE);
+    dir.file("values.json", "{}");
+    let link = |to: &str, name: &str| {
+        std::os::unix::fs::symlink(to, dir.path().join(name)).unwrap();
+    };
+    link("f.yaml", "link.json");
+    link("d", "dlink");
+    dir.file("other/elsewhere.json", "{\"kind\": \"Pod\"}");
+    fs::create_dir(dir.path().join("links")).unwrap();
+    link("../other/elsewhere.json", "links/through.json");
+    link("../other", "links/above");
+    let before = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    for (input, target, kept) in [
+        ("f.yaml", "f.yaml", "f.yaml"),
+        ("f.yaml", "./d/../f.yaml", "f.yaml"),
+        ("f.yaml", "link.json", "f.yaml"),
+        ("link.json", "f.yaml", "f.yaml"),
+        ("d", "d/in.json", "d/in.json"),
+        (".", "d/in.json", "d/in.json"),
+        ("d", "dlink/in.json", "d/in.json"),
+        ("dlink", "d/in.json", "d/in.json"),
+        ("links", "other/elsewhere.json", "other/elsewhere.json"),
+        ("f.yaml", "base/kept.yml", "base/kept.yml"),
+    ] {
+        let text = before(kept);
+        let written = format!("json={target}");
+        for args in [["-o", written.as_str()], ["--write-baseline", target]] {
+            let out = dir.run(["env", input, args[0], args[1]]);
+            out.exits(2).complains(&[target, "give another file"]);
+            assert!(out.stdout.is_empty(), "{out}");
+            assert_eq!(before(kept), text, "{input} {target}: written over");
+        }
+    }
+    // Standard input can be a file too.
+    let out = Run::of(
+        &dir,
+        "sh",
+        [
+            "-c",
+            &format!("exec '{PROGRAM}' env - -o json=f.yaml <f.yaml"),
+        ],
+    )
+    .go();
+    out.exits(2).complains(&["one of the inputs"]);
+    assert_eq!(before("f.yaml"), recipe);
+    // What a run reads beside its inputs.
+    for args in [
+        ["--config", "c.toml", "-o", "json=c.toml"],
+        ["--baseline", "known.json", "-o", "json=known.json"],
+        ["-o", "json=new.json", "--write-baseline", "new.json"],
+    ] {
+        let files = ["c.toml", "known.json"].map(before);
+        let out = dir.run(["env", "f.yaml"].iter().chain(&args));
+        if args[0] == "-o" {
+            // Neither is there yet, and the second time they are one.
+            out.exits(0);
+            dir.run(["env", "f.yaml"].iter().chain(&args))
+                .exits(2)
+                .complains(&["are one file"]);
+        } else {
+            out.exits(2).complains(&["this run reads it"]);
+        }
+        assert_eq!(["c.toml", "known.json"].map(before), files);
+    }
+    // What is no input is written, and again, and what ours wrote is no input.
+    for target in ["d/report.json", "d/notes.txt", "d/.hidden/x.json", "r.json"] {
+        for _ in 0..2 {
+            dir.run(["env", "d", "-o", &format!("json={target}")])
+                .exits(0);
+        }
+    }
+    dir.file("d/empty.json", "");
+    dir.run(["env", "d", "--write-baseline", "d/empty.json"])
+        .exits(0);
+    dir.run(["env", "d", "--write-baseline", "d/empty.json"])
+        .exits(0);
+    let (_, report) = dir.json(["d"]);
+    assert_eq!(
+        report["deployments"].as_array().map_or(0, Vec::len),
+        1,
+        "{report:#}"
+    );
+    // Named itself, a report is no manifest.
+    let (out, report) = dir.json(["d/report.json"]);
+    out.exits(4);
+    assert!(report.to_string().contains("no manifest"), "{report:#}");
+}
+
+const BASELINE: &str =
+    "{\n  \"schema\": \"check-interconnect/baseline-v1\",\n  \"findings\": []\n}\n";

@@ -87,11 +87,11 @@ fn errors_have_a_place_and_exit_with_2() {
         ),
         (
             "[levels]\n\"env/ucx-tls\" = { level = \"off\", reason = \"x\" }\n",
-            "2:27: unknown variant `off`, expected one of `allow`, `warn`, `fail`",
+            "2:27: got a word that is not known here, expected one of `allow`, `warn`, `fail`",
         ),
         (
             "[fabric]\nexpected = \"ethernet\"\n",
-            "2:12: unknown variant `ethernet`",
+            "2:12: got a word that is not known here, expected one of `infiniband`",
         ),
         ("exclude = [\"[\"]\n", "1:12: not a path pattern"),
     ] {
@@ -289,5 +289,50 @@ fn what_a_worker_asks_for_is_held_against_the_provider() {
             .to_string()
             .contains("request vpc.amazonaws.com/efa on both roles, with the LIBFABRIC backend"),
         "{report}"
+    );
+}
+
+#[test]
+fn errors_speak_of_the_file_and_not_of_its_values() {
+    let place = Place::new();
+    place.put("r.yaml", &recipe("", ""));
+    for (text, says) in [
+        (
+            "[levels]\n\"env/ucx-tls\" = \"hunter2\"\n",
+            "2:17: got text, expected a table such as {level = \"warn\", reason = \"why\"}",
+        ),
+        (
+            "[levels]\n\"env/ucx-tls\" = {level = \"hunter2\", reason = \"a\"}\n",
+            "got a word that is not known here, expected one of `allow`, `warn`, `fail`",
+        ),
+        ("exclude = 4\n", "got a number, expected a list"),
+        (
+            "fabric = \"hunter2\"\n",
+            "got text, expected a table such as {expected = \"roce\"}",
+        ),
+        ("[fabric]\nexpected = 5\n", "expected a word in quotes"),
+    ] {
+        place.put("c.toml", text);
+        let out = place.run(&["env", "--config", "c.toml", "r.yaml"]);
+        assert_eq!(out.code, 2, "{text}");
+        assert!(out.err.contains(says), "{says}: {}", out.err);
+        for word in ["hunter2", "struct", "enum"] {
+            assert!(!out.err.contains(word), "{text}: {}", out.err);
+        }
+    }
+}
+
+#[test]
+fn a_cluster_of_sockets_is_no_gap() {
+    let place = Place::new();
+    place.put("r.yaml", &recipe_on("nvidia.com/other: \"1\"", "", ""));
+    place.put("c.toml", "[fabric]\nexpected = \"tcp\"\n");
+    let (report, code) = place.json(&["--config", "c.toml", "r.yaml"]);
+    assert_eq!(code, 0, "{report:#}");
+    assert!(
+        !findings(&report)
+            .iter()
+            .any(|(_, status, _)| status == "warn"),
+        "{report:#}"
     );
 }

@@ -222,13 +222,13 @@ fn scripts_where_the_text_is_as_it_reads() {
     // A script inside a script, as it reads.
     let text = script("").replace(
         "              \n",
-        "              export A='x'; bash -c \"export UCX_TLS='rc, cuda_copy'; python3 -m dynamo.vllm --disaggregation-mode decode --kv-transfer-config.kv_connector NixlConnector\"\n",
+        "              export A='x'; bash -c \"export UCX_TLS='rc, cuda_copy'; python3 -m dynamo.vllm --disaggregation-mode decode --kv-transfer-config.kv_connector NixlConnector --kv-transfer-config.kv_role kv_both\"\n",
     );
     fixes(&text, &text.replace("rc, cuda", "rc,cuda"));
     // Inside a quoted string of YAML a script is not written as it reads.
     let text = recipe(&good(), "").replacen(
         "args: [--model, m, --disaggregation-mode, decode, ",
-        "args: [\"export UCX_TLS=\\\"rc, cuda_copy\\\"; exec python3 -m dynamo.vllm --model m --disaggregation-mode decode --kv-transfer-config '{\\\"kv_connector\\\":\\\"NixlConnector\\\"}'\", ",
+        "args: [\"export UCX_TLS=\\\"rc, cuda_copy\\\"; exec python3 -m dynamo.vllm --model m --disaggregation-mode decode --kv-transfer-config '{\\\"kv_connector\\\":\\\"NixlConnector\\\",\\\"kv_role\\\":\\\"kv_both\\\"}'\", ",
         1,
     ).replace("          command: [python3, -m, dynamo.vllm]\n          args: [\"", "          command: [bash, -c]\n          args: [\"");
     let said = is_left_alone(&text);

@@ -171,7 +171,7 @@ fn variants_of(name: &str, text: &str) -> Vec<Variant> {
             .iter()
             .all(|w| w.pod().same_host.is_some() && w.resources.is_empty()),
         partial: facts.deployments.iter().any(|d| d.partial.is_some()),
-        gateway: facts.deployments.iter().any(|d| d.kind == "StormService"),
+        gateway: facts.deployments.iter().any(|d| &*d.kind == "StormService"),
     };
     same::env_forms(text, &sites, &facts, &mut out);
     same::flag_forms(text, &sites, &mut out);

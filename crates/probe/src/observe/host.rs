@@ -13,6 +13,7 @@ use super::facts::{Facts, line_of, origin, printable};
 use super::rdma::pcie;
 use super::values;
 use crate::stream::Kind;
+use crate::sysfs::is_hypervisor;
 use crate::text;
 
 const MODULES: &str = "/proc/modules";
@@ -60,22 +61,6 @@ fn virtual_machine(facts: &Facts<'_>) -> Fact<bool> {
         Reason::NotVisible,
         "neither the processor nor the firmware says whether this is a virtual machine",
     )
-}
-
-/// Names that firmware has in guests only; clouds give bare metal their own name too, so that is no sign.
-fn is_hypervisor(text: &str) -> bool {
-    const NAMES: [&str; 8] = [
-        "qemu",
-        "kvm",
-        "virtual machine",
-        "vmware",
-        "virtualbox",
-        "xen",
-        "hvm domu",
-        "google compute engine",
-    ];
-    let text = text.to_ascii_lowercase();
-    NAMES.iter().any(|name| text.contains(name))
 }
 
 /// Namespaces of a process, as numbers.

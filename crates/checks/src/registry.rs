@@ -62,6 +62,7 @@ pub const CHECKS: &[Check] = &[
     nixl::messages::CHECK,
     collectives::nccl_network::CHECK,
     collectives::nccl_nvlink::CHECK,
+    collectives::nccl_files::CHECK,
     collectives::gloo::CHECK,
 ];
 

@@ -148,6 +148,7 @@ system() {
 	[ -d "$R/var/run/secrets/kubernetes.io" ] && put list container /var/run/secrets/kubernetes.io
 	[ -n "${KUBERNETES_SERVICE_HOST-}" ] && put list container KUBERNETES_SERVICE_HOST
 	some /proc/1 comm
+	virtual
 	lines /proc/self/limits 32
 	status self
 	lines /proc/1/cgroup 32
@@ -179,6 +180,24 @@ system() {
 		nvidia* | gdrdrv | infiniband* | neuron | davinci* | kfd | habanalabs | accel) put file /proc/devices "$v $word" ;;
 		esac
 	done 2>/dev/null <"$R/proc/devices"
+}
+
+# Signs of a virtual machine: what the firmware says of the board, and the word that processors of x86 have in a guest.
+virtual() {
+	some /sys/class/dmi/id sys_vendor product_name
+	while IFS= read -r v; do
+		case $v in
+		flags*)
+			case "$v " in
+			*' hypervisor '*) put file /proc/cpuinfo 'flags: hypervisor' ;;
+			*) put file /proc/cpuinfo 'flags: none of a guest' ;;
+			esac
+			break
+			;;
+		# Processors of other makers have no such word.
+		Features* | BogoMIPS*) break ;;
+		esac
+	done 2>/dev/null <"$R/proc/cpuinfo"
 }
 
 status() { # PID
@@ -508,6 +527,38 @@ allowed() { # NAME
 	return 1
 }
 
+# Files that settings name, for later: a look at one can hang where its file system does not answer.
+named() { # PID PATH
+	case $2 in
+	/*) ;;
+	*) return ;;
+	esac
+	case $2 in
+	*[!A-Za-z0-9_.,:@+=/-]*) return ;;
+	esac
+	files_named="$files_named $1:$2"
+}
+
+# Whether files are there that settings name, or that NCCL reads unasked. As the process sees them, not as this shell.
+named_files() {
+	put stage named-files ''
+	for pid in $selected; do
+		files_named="$files_named $pid:/etc/nccl.conf"
+	done
+	set -f
+	for word in $files_named; do
+		pid=${word%%:*}
+		word=${word#*:}
+		[ -d "$R/proc/$pid/root/" ] || continue
+		if [ -e "$R/proc/$pid/root$word" ]; then
+			put list named-file "$pid:$word"
+		else
+			put none "named-file:$pid:$word" absent
+		fi
+	done
+	set +f
+}
+
 environment() { # PID
 	if ! { true <"$R/proc/$1/environ"; } 2>/dev/null; then
 		why_not "/proc/$1/environ"
@@ -530,7 +581,11 @@ environment() { # PID
 		*_SERVICE_HOST | *_SERVICE_PORT | *_SERVICE_PORT_* | *_PORT_[0-9]*) continue ;;
 		"$word" | *[!A-Za-z0-9_]*) continue ;;
 		esac
-		allowed "$name" && put env "$1/$name" "${word#*=}"
+		allowed "$name" || continue
+		put env "$1/$name" "${word#*=}"
+		case $name in
+		NCCL_TOPO_FILE | NCCL_CONF_FILE) named "$1" "${word#*=}" ;;
+		esac
 	done
 	IFS=$DEFAULT_IFS
 	set +f
@@ -670,6 +725,7 @@ engine() {
 	candidates=
 	selected=
 	verbs_places=
+	files_named=
 	chosen=0
 	found=0
 	for d in "$R"/proc/[0-9]*; do
@@ -849,7 +905,7 @@ telling() { # LINE
 	case $1 in
 	'    Fabric' | '    Fabric '* | '    MIG Mode'* | '    Addressing Mode'*) told=1 ;;
 	'        '*) ;;
-	'    Product Name '* | '    Product Architecture '* | '    GPU UUID '* | '    Minor Number '* | '    GPU Fabric GUID'* | '    Persistence Mode '*)
+	'    Product Name '* | '    Product Architecture '* | '    GPU UUID '* | '    Minor Number '* | '    GPU Fabric GUID'* | '    Persistence Mode '* | '    GPU Virtualization Mode'*)
 		told=1
 		;;
 	'    '*) told=0 ;;
@@ -1006,6 +1062,7 @@ main() {
 		addresses
 	fi
 	counters
+	named_files
 	put end "$n" ''
 }
 

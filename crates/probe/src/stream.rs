@@ -16,7 +16,7 @@
 //! | `begin` | version of the format | root directory, empty for `/` |
 //! | `stage` | what is read next; `tool:ID` before a tool runs | – |
 //! | `file` | path | one line of it; a file of several lines has several records |
-//! | `none` | path, or `tool:ID` | why there is nothing: `absent`, `denied`, `unreadable`, or words for a tool |
+//! | `none` | path, `tool:ID`, or `named-file:PID:PATH` | why there is nothing: `absent`, `denied`, `unreadable`, or words for a tool |
 //! | `cut` | the key whose rest was left out | `text`, `lines`, `entries`, `processes`, `output` |
 //! | `link` | path | where it leads |
 //! | `list` | what is listed | one path |

@@ -60,6 +60,21 @@ pub fn read_into(path: &str, value: &str, origin: &Origin, out: &mut Observation
             pci(address, rest, value, origin, out)
         }
         ["sys", "fs", "cgroup", .., file] => cgroup(file, value, origin, out),
+        [
+            "sys",
+            "class",
+            "dmi",
+            "id",
+            file @ ("sys_vendor" | "product_name"),
+        ] => {
+            if is_hypervisor(value) {
+                out.host.virtual_machine.see(true, origin.clone());
+            }
+            if *file == "sys_vendor" {
+                see(&mut out.host.system_vendor, value, origin);
+            }
+            true
+        }
         ["proc", "driver", "nvidia", rest @ ..] => nvidia(rest, value, origin, out),
         ["proc", "devices"] => {
             for line in value.lines() {
@@ -98,6 +113,22 @@ pub fn read_into(path: &str, value: &str, origin: &Origin, out: &mut Observation
         ["proc", "self" | "1" | "thread-self", "limits"] => limits(value, origin, out),
         _ => false,
     }
+}
+
+/// Names that firmware has in guests only; clouds give bare metal their own name too, so that is no sign.
+pub(crate) fn is_hypervisor(text: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "qemu",
+        "kvm",
+        "virtual machine",
+        "vmware",
+        "virtualbox",
+        "xen",
+        "hvm domu",
+        "google compute engine",
+    ];
+    let text = text.to_ascii_lowercase();
+    NAMES.iter().any(|name| text.contains(name))
 }
 
 /// Puts where a link of `/sys` points to into the observation: the PCI address and kind of a device, its driver.

@@ -2,5 +2,6 @@
 //! only where it shows something that UCX meets as well, or that keeps the engine from starting.
 
 pub(crate) mod gloo;
+pub(crate) mod nccl_files;
 pub(crate) mod nccl_network;
 pub(crate) mod nccl_nvlink;

@@ -23,7 +23,7 @@ pub(crate) const CHECK: Check = Check {
     title: "network cards stand near the GPUs",
     source: include_str!("gpu_nic_affinity.rs"),
     causes: &[PASSTHROUGH],
-    notes: &[FAR, GRACE, NO_COLUMNS, COMMAND_FAILS, SHARED],
+    notes: &[FAR, GRACE, BROADCOM, NO_COLUMNS, COMMAND_FAILS, SHARED],
     run: Run::Place(run),
 };
 
@@ -32,7 +32,7 @@ const PASSTHROUGH: Cause = Cause {
     what: "a virtual machine with GPU and network card behind one PCIe switch (PIX), and UCX free to pick that card",
     why: "in a guest without ATS, traffic within the switch skips the IOMMU and reaches wrong addresses: failed transfers, or wrong tokens with status 200",
     fix: "enable ATS on the card and direct translated P2P on the switch, or name a card that is not PIX in UCX_NET_DEVICES",
-    quiet_if: "bare metal, where PIX is best; a card is selected; what is known of the machine does not show a virtual one",
+    quiet_if: "bare metal, where PIX is best; a card is selected; EFA; clouds that set up ATS themselves; nobody tells whose machine it is",
     source: "NVIDIA: GPUDirect RDMA in virtual machines",
 };
 
@@ -52,6 +52,15 @@ const GRACE: Cause = Cause {
     fix: "none",
     quiet_if: "always",
     source: "nvidia-smi topo -m on GB200 and GH200",
+};
+
+const BROADCOM: Cause = Cause {
+    id: "gdr-broadcom-phb",
+    what: "Broadcom RoCE cards at PHB or NODE",
+    why: "with Broadcom cards the distance alone says neither that GPUDirect RDMA works nor that it does not: both were seen",
+    fix: "compare a bandwidth test from GPU memory with one from host memory",
+    quiet_if: "always a note",
+    source: "Broadcom RoCE guides; bnxt_re over dma-buf and peer memory",
 };
 
 const NO_COLUMNS: Cause = Cause {
@@ -265,6 +274,7 @@ fn judged(text: String, matrix: &Matrix, near: &[Near<'_>], view: &NodeView<'_>)
         .iter()
         .any(|n| n.level == Level::Pix && n.nics.iter().any(|c| !c.name().starts_with("rdmap")));
     if virtual_machine
+        && of_own_hypervisor(view)
         && at_pix
         && !view.seen.process.processes.is_empty()
         && view.setting("UCX_NET_DEVICES").is_none()
@@ -275,10 +285,31 @@ fn judged(text: String, matrix: &Matrix, near: &[Near<'_>], view: &NodeView<'_>)
     if far {
         finding = finding.told(if grace(matrix, view) { &GRACE } else { &FAR });
     }
+    let broadcom = |n: &Near<'_>| n.nics.iter().any(|c| c.name().starts_with("bnxt_re"));
+    if near.iter().any(|n| n.level > Level::Pxb && broadcom(n)) {
+        finding = finding.told(&BROADCOM);
+    }
     if let Some(shared) = shared(near) {
         finding = finding.note(shared).told(&SHARED);
     }
     finding
+}
+
+/// The machine's maker is known, and is none of the clouds that sell GPUs with RDMA and set up ATS for it.
+fn of_own_hypervisor(view: &NodeView<'_>) -> bool {
+    const CLOUDS: [&str; 7] = [
+        "google",
+        "microsoft",
+        "amazon",
+        "oracle",
+        "alibaba",
+        "tencent",
+        "nebius",
+    ];
+    view.seen.host.system_vendor.value().is_some_and(|vendor| {
+        let vendor = vendor.to_ascii_lowercase();
+        !vendor.trim().is_empty() && !CLOUDS.iter().any(|cloud| vendor.contains(cloud))
+    })
 }
 
 /// GPUs that have fewer cards than they are, `2 GPUs share 1 card`.

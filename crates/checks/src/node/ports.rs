@@ -44,6 +44,8 @@ pub(crate) struct PortRef<'f> {
     pub(crate) selected: bool,
     /// The matrix shows it behind the same PCIe switch as a GPU.
     pub(crate) near: bool,
+    /// It manages NVLink switches, and reaches no other machine.
+    pub(crate) nvlink_controller: bool,
     /// It is one of the ports that are there for KV.
     pub(crate) compute: bool,
 }
@@ -146,9 +148,25 @@ fn from_gids(port: &Port) -> Fabric {
     }
 }
 
+/// Devices that the fabric manager's log names as controllers of NVLink switches: they look like network cards.
+pub(crate) fn nvlink_controllers<'f>(view: &NodeView<'f>) -> BTreeSet<&'f str> {
+    view.seen
+        .log
+        .of("nvlink-controller")
+        .filter_map(|event| {
+            event
+                .field("device")?
+                .split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '/'))
+                .next()
+        })
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
 /// Every port, with what it is for.
 pub(crate) fn ports<'f>(view: &NodeView<'f>) -> Vec<PortRef<'f>> {
     let selection = Selection::of(view);
+    let controllers = nvlink_controllers(view);
     let mut ports: Vec<PortRef<'f>> = Vec::new();
     for (name, device) in &view.seen.rdma.devices {
         for (&number, port) in &device.ports {
@@ -160,6 +178,7 @@ pub(crate) fn ports<'f>(view: &NodeView<'f>) -> Vec<PortRef<'f>> {
                 fabric: fabric(name, device, port),
                 selected: selection.names(name, number),
                 near: near_a_gpu(view, name) == Some(true),
+                nvlink_controller: controllers.contains(name.as_str()),
                 compute: false,
             });
         }
@@ -176,15 +195,15 @@ fn mark_compute(ports: &mut [PortRef<'_>]) {
         }
         return;
     }
-    if ports.iter().any(|p| p.near) {
+    if ports.iter().any(|p| p.near && !p.nvlink_controller) {
         for port in ports {
-            port.compute = port.near;
+            port.compute = port.near && !port.nvlink_controller;
         }
         return;
     }
     let mut sizes: BTreeMap<Class<'_>, usize> = BTreeMap::new();
     for port in ports.iter() {
-        if port.is_hardware() && !is_azure_front_end(port.name) {
+        if port.is_hardware() && !port.nvlink_controller && !is_azure_front_end(port.name) {
             *sizes.entry(port.class()).or_default() += 1;
         }
     }
@@ -200,6 +219,7 @@ fn mark_compute(ports: &mut [PortRef<'_>]) {
         .collect();
     for port in ports {
         port.compute = port.is_hardware()
+            && !port.nvlink_controller
             && !is_azure_front_end(port.name)
             // What does not show its fabric cannot be left out for it.
             && (compute.contains(&port.class()) || port.fabric == Fabric::Unknown);

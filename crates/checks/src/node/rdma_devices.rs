@@ -5,7 +5,7 @@
 //! device: that is never ok. Software RDMA (rxe, siw) works like RDMA and moves bytes through the kernel's
 //! network stack, so it is named as such.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::Reason;
 use model::observation::modules::Presence;
@@ -26,7 +26,7 @@ pub(crate) const CHECK: Check = Check {
     title: "RDMA devices are there",
     source: include_str!("rdma_devices.rs"),
     causes: &[NONE, SILENT, PARTIAL, SOFTWARE, ABI, NOT_LOADABLE],
-    notes: &[],
+    notes: &[SAME_CARD],
     run: Run::Place(run),
 };
 
@@ -75,6 +75,15 @@ const NOT_LOADABLE: Cause = Cause {
     source: "rdma-core libibverbs/init.c, dynamic_driver.c (couldn't load driver)",
 };
 
+const SAME_CARD: Cause = Cause {
+    id: "dual-port-same-asic",
+    what: "two RDMA devices are ports of one card",
+    why: "ports of one card share its PCIe slot: together they are no faster than the slot, and a fault of the card takes both",
+    fix: "none; count the card once where bandwidth is added up",
+    quiet_if: "always a note; virtual functions are not counted",
+    source: "nccl src/transport/net_ib (ports of one card are merged); PCI addresses that differ in their function only",
+};
+
 pub(crate) const SOFTWARE: Cause = Cause {
     id: "soft-roce",
     what: "the RDMA device is software (rxe or siw)",
@@ -113,12 +122,20 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
             .count();
         let finding = Finding::ok(NAME, format!("RDMA devices: {}", list(&hardware)))
             .read_at(&origins(first, view), "listed");
-        findings.push(if efa > 0 {
+        let finding = if efa > 0 {
             finding.note(format!(
                 "{efa} of them EFA, whose zero GUID and unspecified transport are normal"
             ))
         } else {
             finding
+        };
+        let pairs = of_one_card(view);
+        findings.push(if pairs.is_empty() {
+            finding
+        } else {
+            finding
+                .note(format!("of one card: {}", pairs.join("; ")))
+                .told(&SAME_CARD)
         });
         return;
     }
@@ -154,6 +171,30 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         }
     };
     findings.push(finding.read_at(&origins, "no device"));
+}
+
+/// Devices whose PCI addresses differ in their function only, `mlx5_0 and mlx5_1`.
+fn of_one_card(view: &NodeView<'_>) -> Vec<String> {
+    let mut cards: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (name, device) in &view.seen.rdma.devices {
+        if is_software(name, device)
+            || device
+                .function
+                .value()
+                .is_some_and(|f| *f != Function::Physical)
+        {
+            continue;
+        }
+        if let Some((slot, _)) = device.pci.value().and_then(|pci| pci.rsplit_once('.')) {
+            cards.entry(slot).or_default().push(name.clone());
+        }
+    }
+    cards
+        .into_values()
+        .filter(|names| names.len() > 1)
+        .take(16)
+        .map(|names| list(&names))
+        .collect()
 }
 
 /// The tool looked: a message in place of a list may also be the answer that there is none.

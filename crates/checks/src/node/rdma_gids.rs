@@ -23,7 +23,7 @@ pub(crate) const CHECK: Check = Check {
     title: "RoCE ports have a routable GID",
     source: include_str!("rdma_gids.rs"),
     causes: &[NO_NETDEV, LINK_LOCAL, PINNED],
-    notes: &[],
+    notes: &[SEVERAL],
     run: Run::Place(run),
 };
 
@@ -52,6 +52,15 @@ const PINNED: Cause = Cause {
     fix: "remove the pin: UCX chooses a routable RoCE version 2 GID by itself",
     quiet_if: "the entry at that index is RoCE version 2 with a routable address, or the port speaks InfiniBand",
     source: "ucx src/uct/ib/base/ib_device.c (uct_ib_device_select_gid); k8snetworkplumbingwg/multus-cni#1100",
+};
+
+const SEVERAL: Cause = Cause {
+    id: "roce-gid-two-ips",
+    what: "a RoCE port has several routable addresses",
+    why: "several routable addresses: UCX may choose one of another network than its peer does",
+    fix: "one address per port in the network of its rail; else pin the index on both sides, or limit NCCL with NCCL_IB_ADDR_RANGE",
+    quiet_if: "always a note",
+    source: "ucx src/uct/ib/base/ib_device.c (uct_ib_device_select_gid)",
 };
 
 /// Variables that pin an index; NCCL's is about collectives.
@@ -276,9 +285,7 @@ fn addresses(roce: &[&PortRef<'_>], ports: &[PortRef<'_>], findings: &mut Findin
             ));
         }
         if more_addresses(port) {
-            finding = finding.note(
-                "several routable addresses: UCX may choose one of another network than its peer does",
-            );
+            finding = finding.told(&SEVERAL);
         }
         if let Some(note) = note.take() {
             finding = finding.note(note);

@@ -25,7 +25,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "Selected RDMA devices are here and fit",
     source: include_str!("selected_devices.rs"),
-    causes: &[MISSING, STORAGE, FAR],
+    causes: &[MISSING, STORAGE, MIXED, NVLINK_CONTROLLER, FAR],
     notes: &[],
     run: Run::Place(run),
 };
@@ -46,6 +46,24 @@ const STORAGE: Cause = Cause {
     fix: "select the compute ports, or remove the setting",
     quiet_if: "no other fabric and no faster port is active here",
     source: "NVIDIA/nccl#1453; NVIDIA/NVSentinel#1221",
+};
+
+const MIXED: Cause = Cause {
+    id: "ucx-netdev-ib-roce-mixed",
+    what: "one setting selects active ports of InfiniBand and of Ethernet",
+    why: "a lane needs one fabric at both ends: UCX may pair ports that cannot reach each other, or send KV through the front end",
+    fix: "name the ports of one fabric only: that of the compute ports",
+    quiet_if: "the setting is unset or only excludes, or the ports of one of the two are down",
+    source: "UCX uct_ib_iface_is_reachable; NVIDIA/nccl#1453",
+};
+
+const NVLINK_CONTROLLER: Cause = Cause {
+    id: "b200-nvswitch-lpf-as-nic",
+    what: "a selected device manages NVLink switches and is no network card",
+    why: "on B200 and newer boards it looks like an active InfiniBand card and has a subnet manager of its own; it reaches no other machine",
+    fix: "select the compute ports: by rate, subnet manager and PCI parent, not by number",
+    quiet_if: "it is not selected; boards before B200 have none",
+    source: "NVIDIA fabric manager and NVLSM logs; siderolabs/extensions#893",
 };
 
 const FAR: Cause = Cause {
@@ -187,7 +205,7 @@ fn fitting(
 ) {
     let others: Vec<&PortRef<'_>> = ports
         .iter()
-        .filter(|p| !p.selected && p.is_active() && p.is_hardware())
+        .filter(|p| !p.selected && p.is_active() && p.is_hardware() && !p.nvlink_controller)
         .collect();
     let infiniband_elsewhere = others.iter().any(|p| p.fabric == Fabric::InfiniBand);
     let fastest = others.iter().filter_map(|p| rate_of(p.port)).max();
@@ -197,7 +215,21 @@ fn fitting(
         let much_slower = mbps
             .zip(fastest)
             .is_some_and(|(mine, best)| mine.saturating_mul(2) < best);
-        if is_azure_front_end(port.name) {
+        if port.nvlink_controller {
+            findings.push(
+                Finding::warn(
+                    NAME,
+                    &NVLINK_CONTROLLER,
+                    format!(
+                        "{} selects {}, which manages NVLink switches and is no network card",
+                        selector.name,
+                        port.label()
+                    ),
+                )
+                .device(port.label())
+                .seen(selector.fact, "setting"),
+            );
+        } else if is_azure_front_end(port.name) {
             findings.push(
                 Finding::warn(
                     NAME,
@@ -238,6 +270,7 @@ fn fitting(
             );
         }
     }
+    mixed(selector, ports, findings);
     let gpus = view.seen.gpu.gpus.len();
     let alike = others.iter().any(|p| {
         ports
@@ -277,6 +310,38 @@ fn fitting(
             );
         }
     }
+}
+
+/// Ports of both fabrics in one list of names.
+fn mixed(selector: &Selector<'_>, ports: &[PortRef<'_>], findings: &mut Findings) {
+    let of = |fabric: Fabric| -> Vec<&PortRef<'_>> {
+        ports
+            .iter()
+            .filter(|p| p.fabric == fabric && p.is_active() && !p.nvlink_controller)
+            .filter(|p| !is_azure_front_end(p.name) && chosen(selector, p))
+            .collect()
+    };
+    let (infiniband, ethernet) = (of(Fabric::InfiniBand), of(Fabric::Roce));
+    let (Some(_), Some(first)) = (infiniband.first(), ethernet.first()) else {
+        return;
+    };
+    let names =
+        |ports: &[&PortRef<'_>]| list(&ports.iter().map(|p| p.label()).collect::<Vec<String>>());
+    findings.push(
+        Finding::warn(
+            NAME,
+            &MIXED,
+            format!(
+                "{} selects InfiniBand ({}) and Ethernet ({}) together",
+                selector.name,
+                names(&infiniband),
+                names(&ethernet)
+            ),
+        )
+        .device(first.label())
+        .seen(selector.fact, "setting")
+        .seen(&first.port.link_layer, "Ethernet"),
+    );
 }
 
 fn chosen(selector: &Selector<'_>, port: &PortRef<'_>) -> bool {

@@ -32,6 +32,8 @@ pub struct Host {
     pub boot_id: Fact<String>,
     /// A virtual machine.
     pub virtual_machine: Fact<bool>,
+    /// Who made the system, as its firmware says: `Supermicro`, `QEMU`, `Google`.
+    pub system_vendor: Fact<String>,
     /// Network, IPC and PID namespaces by name, as numbers.
     pub namespaces: BTreeMap<String, Fact<u64>>,
     /// PCI functions of interest, by address.
@@ -45,6 +47,7 @@ merge_fields!(Host {
     architecture,
     boot_id,
     virtual_machine,
+    system_vendor,
     namespaces,
     pci
 });

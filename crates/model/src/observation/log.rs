@@ -100,6 +100,8 @@ pub enum Component {
     Verbs,
     /// The kernel.
     Kernel,
+    /// NVIDIA's fabric manager or its subnet manager NVLSM.
+    FabricManager,
     /// The engine itself.
     Engine,
 }

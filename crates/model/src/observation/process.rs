@@ -47,6 +47,8 @@ pub struct Process {
     pub tcp_connections: Fact<u32>,
     /// RDMA queue pairs that it owns, by device.
     pub queue_pairs: BTreeMap<String, Fact<u32>>,
+    /// Files that its settings name, or that a library reads unasked, by path: whether they are there.
+    pub files: BTreeMap<String, Fact<bool>>,
 }
 
 merge_fields!(Process {
@@ -59,7 +61,8 @@ merge_fields!(Process {
     namespaces,
     open_devices,
     tcp_connections,
-    queue_pairs
+    queue_pairs,
+    files
 });
 
 /// A library file that a process has mapped.

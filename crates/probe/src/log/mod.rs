@@ -51,7 +51,8 @@ fn tool(component: Component) -> Tool {
         Component::Nccl => Tool::NcclLog,
         Component::Gloo => Tool::GlooLog,
         Component::Libfabric | Component::Verbs => Tool::FabricLog,
-        Component::Kernel => Tool::KernelLog,
+        // Both write to the journal of the system.
+        Component::Kernel | Component::FabricManager => Tool::KernelLog,
     }
 }
 

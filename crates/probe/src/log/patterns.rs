@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use model::observation::log::Component::{
-    self, Engine, Gloo, Kernel, Libfabric, Nccl, Nixl, Ucx, Verbs,
+    self, Engine, FabricManager, Gloo, Kernel, Libfabric, Nccl, Nixl, Ucx, Verbs,
 };
 
 use super::header::Header;
@@ -525,6 +525,12 @@ static PATTERNS: &[Pattern] = &[
         "libfabric-retrying",
         Libfabric,
         "fi_read still retrying EAGAIN",
+    ),
+    // Fabric manager.
+    line(
+        "nvlink-controller",
+        FabricManager,
+        "found NVSwitch LPF: device={device}",
     ),
     // Kernel.
     line(

@@ -13,6 +13,7 @@ use super::facts::{Facts, line_of, origin, printable};
 use super::rdma::pcie;
 use super::values;
 use crate::stream::Kind;
+use crate::sysfs::is_hypervisor;
 use crate::text;
 
 const MODULES: &str = "/proc/modules";
@@ -22,6 +23,8 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
     seen.host.kernel = facts.string("/proc/sys/kernel/osrelease");
     seen.host.architecture = facts.string("/proc/sys/kernel/arch");
     seen.host.boot_id = facts.string("/proc/sys/kernel/random/boot_id");
+    seen.host.virtual_machine = virtual_machine(facts);
+    seen.host.system_vendor = facts.string("/sys/class/dmi/id/sys_vendor");
     seen.host.namespaces = namespaces(facts, "self");
     if facts.reached("modules") {
         let signs = facts.listed("container");
@@ -40,6 +43,24 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
     modules(facts, seen);
     pci(facts, seen);
     direct(facts, seen);
+}
+
+/// A guest's processors have a word of their own on x86; elsewhere the firmware names the hypervisor.
+fn virtual_machine(facts: &Facts<'_>) -> Fact<bool> {
+    const CPUINFO: &str = "/proc/cpuinfo";
+    if let Some(words) = facts.text(CPUINFO) {
+        return Fact::seen(words.ends_with("hypervisor"), origin(CPUINFO));
+    }
+    for file in ["sys_vendor", "product_name"] {
+        let path = format!("/sys/class/dmi/id/{file}");
+        if facts.text(&path).is_some_and(is_hypervisor) {
+            return Fact::seen(true, origin(&path));
+        }
+    }
+    Fact::missing(
+        Reason::NotVisible,
+        "neither the processor nor the firmware says whether this is a virtual machine",
+    )
 }
 
 /// Namespaces of a process, as numbers.

@@ -78,6 +78,7 @@ fn process(facts: &Facts<'_>, pid: &str) -> Process {
             .insert(known, Fact::seen(value, origin(&path)));
     }
     process.libraries = libraries(facts, pid);
+    process.files = files(facts, pid);
     let directory = format!("/proc/{pid}/fd");
     let mut open: Vec<String> = facts
         .entries_of_links(&directory)
@@ -90,6 +91,25 @@ fn process(facts: &Facts<'_>, pid: &str) -> Process {
         process.open_devices = Fact::seen(open, origin(&directory));
     }
     process
+}
+
+/// Files that were looked for as the process sees them.
+fn files(facts: &Facts<'_>, pid: &str) -> BTreeMap<String, Fact<bool>> {
+    let begin = format!("{pid}:");
+    let there = facts
+        .listed("named-file")
+        .iter()
+        .filter_map(|text| Some((text.strip_prefix(&begin)?, true)));
+    let absent = facts.keys(Kind::None).filter_map(|key| {
+        Some((
+            key.strip_prefix("named-file:")?.strip_prefix(&begin)?,
+            false,
+        ))
+    });
+    there
+        .chain(absent)
+        .map(|(path, is)| (printable(path), Fact::seen(is, origin(path))))
+        .collect()
 }
 
 fn engine_of(word: &str) -> Option<&'static str> {

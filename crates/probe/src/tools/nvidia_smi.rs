@@ -237,6 +237,10 @@ impl Parser for Query {
                     self.gpu.pci.see(pci, origin);
                 }
             }
+            // A GPU that was passed through is in a guest. `None` stands for bare metal and for much else.
+            "Virtualization Mode" if value.trim().eq_ignore_ascii_case("pass-through") => {
+                out.host.virtual_machine.see(true, origin);
+            }
             "GPU Virtualization Mode" | "Virtualization Mode" => {}
             _ => {
                 // A line of the long listing; anything else is none of ours.

@@ -226,7 +226,7 @@ impl Tree {
         tree
     }
 
-    fn device(&self, name: &str, pci: &str, class: &str, netdevs: &[&str]) {
+    pub(crate) fn device(&self, name: &str, pci: &str, class: &str, netdevs: &[&str]) {
         self.files(
             pci,
             &[
@@ -261,7 +261,7 @@ impl Tree {
         self.link(&format!("{class}/device"), pci);
     }
 
-    fn port(&self, device: &str, files: &[(&str, &str)]) {
+    pub(crate) fn port(&self, device: &str, files: &[(&str, &str)]) {
         let port = format!("/sys/class/infiniband/{device}/ports/1");
         self.files(
             &port,

@@ -203,6 +203,36 @@ fn fabric_of_nvidia_smi() {
 }
 
 #[test]
+fn signs_of_a_virtual_machine() {
+    for (text, is) in [
+        (
+            "/sys/class/dmi/id/sys_vendor:QEMU\n/sys/class/dmi/id/product_name:Standard PC\n",
+            Some(true),
+        ),
+        (
+            "/sys/class/dmi/id/sys_vendor:Microsoft Corporation\n/sys/class/dmi/id/product_name:Virtual Machine\n",
+            Some(true),
+        ),
+        // Bare metal of a cloud bears its name as well.
+        (
+            "/sys/class/dmi/id/sys_vendor:Amazon EC2\n/sys/class/dmi/id/product_name:p5.metal\n",
+            None,
+        ),
+        (
+            "$ nvidia-smi -q\n\n==============NVSMI LOG==============\n\nDriver Version                            : 580.65.06\nAttached GPUs                             : 1\nGPU 00000000:18:00.0\n    Product Name                          : NVIDIA H200\n    GPU Virtualization Mode\n        Virtualization Mode               : Pass-Through\n        Host VGPU Mode                    : N/A\n",
+            Some(true),
+        ),
+        (
+            "$ nvidia-smi -q\n\n==============NVSMI LOG==============\n\nDriver Version                            : 580.65.06\nAttached GPUs                             : 1\nGPU 00000000:18:00.0\n    Product Name                          : NVIDIA H200\n    GPU Virtualization Mode\n        Virtualization Mode               : None\n        Host VGPU Mode                    : N/A\n",
+            None,
+        ),
+    ] {
+        let seen = probe::recognise("x", text);
+        assert_eq!(seen.host.virtual_machine.value().copied(), is, "{text}");
+    }
+}
+
+#[test]
 fn dcgmi_and_gpud() {
     let seen_dcgmi = seen("dcgmi.txt");
     assert_eq!(seen_dcgmi.gpu.nvswitches.value(), Some(&1));

@@ -51,6 +51,30 @@ impl<'f> NodeView<'f> {
         })
     }
 
+    /// What `ucx_info` says is about the engine's UCX. On a machine it is another copy as often as not: engines and
+    /// NIXL's wheel bring their own. Who saved an output has chosen it.
+    pub(crate) fn ucx_info_is_the_engines(&self) -> bool {
+        if self.facts.saved {
+            return true;
+        }
+        let folder = |path: &'f str| path.rsplit_once('/').map(|(folder, _)| folder);
+        let mapped = || {
+            self.seen
+                .process
+                .processes
+                .values()
+                .flat_map(|process| process.libraries.value().into_iter().flatten())
+                .filter(|library| library.library == "libucp" || library.library == "libucs")
+                .filter_map(|library| folder(&library.path))
+        };
+        self.seen
+            .software
+            .ucx
+            .iter()
+            .filter_map(|build| folder(build.library.as_deref()?))
+            .any(|theirs| mapped().any(|own| own == theirs))
+    }
+
     /// A setting in force: of the engine process, else one that a log prints.
     pub(crate) fn setting(&self, name: &str) -> Option<&'f model::observation::Fact<String>> {
         self.seen

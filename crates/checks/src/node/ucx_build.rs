@@ -130,6 +130,8 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         software.verbs_provider_libraries.value(),
     ) && files.is_empty()
         && libraries.is_empty()
+        // Without a device nobody needs one.
+        && !view.seen.rdma.devices.is_empty()
     {
         findings.push(
             Finding::warn(
@@ -155,6 +157,15 @@ fn who(build: &UcxBuild) -> String {
 fn of(build: &UcxBuild, several: bool, view: &NodeView<'_>, findings: &mut Findings) {
     let at = std::slice::from_ref(&build.origin);
     let who = who(build);
+    if !view.ucx_info_is_the_engines() {
+        let other = Finding::ok(NAME, format!("{who} is what ucx_info uses here"));
+        findings.push(
+            other
+                .note("not shown to be the engine's UCX, so nothing of it is judged")
+                .read_at(at, "version"),
+        );
+        return;
+    }
     let mut bad = false;
     if lacks(build, "verbs", "ib") {
         bad = true;

@@ -100,6 +100,20 @@ pub(crate) fn family(transport: &str) -> Family {
 }
 
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
+    if let (Some(first), false) = (
+        view.seen.software.ucx_resources.first(),
+        view.ucx_info_is_the_engines(),
+    ) {
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                "the ucx_info here is not shown to use the engine's UCX: what that one offers is not known",
+            )
+            .read_at(std::slice::from_ref(&first.origin), "listed"),
+        );
+        return;
+    }
     for resources in &view.seen.software.ucx_resources {
         of(resources, view, findings);
     }

@@ -86,7 +86,11 @@ const EXPECTED: &[Expected] = &[
     both("pair-peer", SOFTWARE),
     both("pair-exclusive", SOFTWARE),
     both("pair-exclusive-peer", SOFTWARE),
-    both("engine", SOFTWARE),
+    // Its list of transports has none for GPU memory.
+    both(
+        "engine",
+        (0, &["soft-roce", "ucx-tls-no-gpu-memory-transport"]),
+    ),
     both("down", (1, &["ib-port-disabled", "soft-roce"])),
     both(
         "uverbs-hidden",

@@ -77,6 +77,7 @@ fn here(args: &NodeArgs) -> Result<ExitCode, String> {
     match collected {
         Ok(stream) => {
             facts.gap = stream.gap().map(|gap| gap.to_string());
+            facts.unanswered = probe::observe::tools_without_output(&stream);
             facts.observation = probe::observe::observation(&stream);
         }
         Err(error) => {

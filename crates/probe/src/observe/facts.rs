@@ -224,17 +224,41 @@ impl<'s> Facts<'s> {
     }
 
     /// Why a tool gave nothing, or not all.
-    pub(super) fn tool_gap(&self, id: &str) -> Option<String> {
-        if let Some(why) = self.first(Kind::None, id) {
-            return Some(printable(why));
-        }
-        match self.first(Kind::Exit, id) {
-            Some("timeout") => Some("took too long and was ended".to_owned()),
-            Some(_) if self.is_cut(id) => {
-                Some("printed too much; the rest was left out".to_owned())
+    pub(super) fn tool_gap(&self, id: &str) -> Option<Missing> {
+        let missing = |reason, why: &str| {
+            Some(Missing {
+                reason,
+                why: why.to_owned().into(),
+            })
+        };
+        match (self.first(Kind::None, id), self.first(Kind::Exit, id)) {
+            (Some("no time left"), _) => missing(
+                Reason::TimedOut,
+                "no time was left for it: what ran before took too long",
+            ),
+            (Some("no head"), _) => missing(
+                Reason::NoTool,
+                "it was not run: `head` is not there, which bounds its output",
+            ),
+            // Its modules are not loaded, or there is nothing to ask about.
+            (Some(why @ ("no driver loaded" | "no RDMA devices")), _) => {
+                missing(Reason::NotApplicable, why)
             }
-            Some(_) => None,
-            None => self.gap.as_ref().map(Gap::to_string),
+            (Some(why), _) if why.starts_with("would load ") => {
+                missing(Reason::NotApplicable, &printable(why))
+            }
+            (Some(why), _) => missing(Reason::NoTool, &printable(why)),
+            (None, Some("timeout")) => missing(Reason::TimedOut, "it took too long and was ended"),
+            (None, Some(_)) if self.is_cut(id) => missing(
+                Reason::Unreadable,
+                "it printed too much; the rest was left out",
+            ),
+            (None, Some(_)) => None,
+            (None, None) => match &self.gap {
+                Some(gap @ Gap::Stopped(_)) => missing(Reason::TimedOut, &gap.to_string()),
+                Some(gap) => missing(Reason::Unreadable, &gap.to_string()),
+                None => None,
+            },
         }
     }
 }

@@ -147,6 +147,11 @@ fn saved(path: &Path) -> Result<Observation, Absent> {
             .read_to_end(&mut bytes)
             .map_err(|e| unreadable(&e))?;
     } else {
+        if let Some(what) = sources::endless(path) {
+            return Err(Absent::Unreadable(format!(
+                "it is {what}, not a file; to read a stream, pipe it: command | check-interconnect node --from -"
+            )));
+        }
         let file = match File::open(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(Absent::Missing),
             other => other.map_err(|e| unreadable(&e))?,

@@ -186,3 +186,87 @@ fn tools_that_did_not_answer_are_named() {
         "{report:?}"
     );
 }
+
+#[test]
+fn why_a_node_cannot_be_opened_decides() {
+    for (error, cause, fix) in [
+        ("Permission denied", "uverbs-permission", "0666"),
+        (
+            "Operation not permitted",
+            "uverbs-permission",
+            "device plugin",
+        ),
+        ("No such device or address", "uverbs-open-fails", "driver"),
+    ] {
+        let failed = format!("failed: {error}");
+        let nodes = [
+            ("stage", "device-nodes", ""),
+            ("node", "/dev/infiniband/rdma_cm", "opened"),
+            ("node", "/dev/infiniband/uverbs0", failed.as_str()),
+        ];
+        let report = judge(&[&nodes, PORT].concat(), None);
+        let told = of(&report, "node/device-access");
+        let [one] = told.as_slice() else {
+            panic!("{told:?}")
+        };
+        assert_eq!((one.status, one.cause), (Status::Fail, Some(cause)));
+        assert!(one.detail.contains(error), "{one:?}");
+        assert!(one.fix.as_deref().unwrap().contains(fix), "{one:?}");
+        let place = &one.sources[0].place;
+        assert_eq!(&*place.file, "/dev/infiniband/uverbs0");
+    }
+    let opened = [
+        ("stage", "device-nodes", ""),
+        ("node", "/dev/infiniband/uverbs0", "opened"),
+        ("node", "/dev/infiniband/uverbs1", "failed: No such device"),
+    ];
+    let report = judge(&[&opened, PORT].concat(), None);
+    assert_eq!(of(&report, "node/device-access")[0].status, Status::Ok);
+}
+
+/// 64 kB for a user without capabilities, as in a shell on any machine.
+const SHELL: &[(&str, &str, &str)] = &[
+    (
+        "file",
+        "/proc/self/limits",
+        "Max locked memory         65536                65536                bytes",
+    ),
+    ("file", "/proc/self/status", "Uid: 1000 1000 1000 1000"),
+    ("file", "/proc/self/status", "CapEff: 0000000000000000"),
+    ("stage", "engine", ""),
+];
+const NO_RDMA: &[(&str, &str, &str)] = &[
+    ("stage", "own-environment", ""),
+    ("stage", "rdma", ""),
+    ("none", "/sys/class/infiniband", "absent"),
+];
+
+#[test]
+fn a_limit_counts_only_where_memory_is_locked() {
+    let memory = |parts: &[&[(&'static str, &'static str, &'static str)]], role| {
+        let report = judge(&parts.concat(), role);
+        let told = of(&report, "node/locked-memory");
+        let [one] = told.as_slice() else {
+            panic!("{told:?}")
+        };
+        (one.status, one.detail.clone())
+    };
+    let (status, words) = memory(&[SHELL, NO_RDMA], None);
+    assert_eq!(status, Status::Skipped, "{words}");
+    assert!(words.contains("not the worker's"), "{words}");
+    let (status, _) = memory(&[SHELL, NO_RDMA], Some(Role::Prefill));
+    assert_eq!(status, Status::Fail);
+    let (status, words) = memory(&[SHELL, PORT], None);
+    assert_eq!(status, Status::Fail);
+    assert!(words.contains("not the worker's"), "{words}");
+    let (status, _) = memory(&[SHELL, PORT], Some(Role::Aggregated));
+    assert_eq!(status, Status::Skipped);
+    // The engine's own limit counts, and says so.
+    let own = [(
+        "file",
+        "/proc/7/limits",
+        "Max locked memory         65536                65536                bytes",
+    )];
+    let (_, words) = memory(&[SHELL, ENGINE, &own, NO_RDMA], None);
+    assert!(words.starts_with("vllm may lock 64 kB"), "{words}");
+}

@@ -1,7 +1,7 @@
 //! What was observed in one place, with what is expected of it.
 
 use model::Role;
-use model::observation::{Missing, Observation};
+use model::observation::{Observation, Unanswered};
 
 /// What `node` judges.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,7 @@ pub struct NodeFacts {
     /// Why not everything was read that could have been.
     pub gap: Option<String>,
     /// Tools that were run here and gave nothing or not all, by command line.
-    pub unanswered: Vec<(&'static str, Missing)>,
+    pub unanswered: Vec<(&'static str, Unanswered)>,
 }
 
 /// The same with what follows from it, worked out once for all checks.

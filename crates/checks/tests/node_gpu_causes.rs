@@ -1154,11 +1154,10 @@ fn no_nvlink_is_normal_only_where_the_names_say_so() {
     let matrix = format!("$ nvidia-smi topo -m\n{}", topo(2, &TWO, &rows));
     assert_eq!(nvlink_of(&matrix), [Status::Skipped]);
     let named = |name: &str| {
-        let list: String = (0..2)
-            .map(|n| {
-                format!("GPU {n}: {name} (UUID: GPU-00000000-0000-0000-0000-00000000000{n})\n")
-            })
+        let list: Vec<String> = (0..2)
+            .map(|n| format!("GPU {n}: {name} (UUID: GPU-00000000-0000-0000-0000-00000000000{n})"))
             .collect();
+        let list = list.join("\n") + "\n";
         nvlink_of(&format!("$ nvidia-smi -L\n{list}{matrix}"))
     };
     assert_eq!(named("NVIDIA L40S"), [Status::Ok]);
@@ -1205,7 +1204,7 @@ fn wrapped(text: &str, columns: usize) -> String {
         for c in line.chars() {
             if c == '\t' {
                 wide.push(' ');
-                while wide.len() % 8 != 0 {
+                while !wide.len().is_multiple_of(8) {
                     wide.push(' ');
                 }
             } else {

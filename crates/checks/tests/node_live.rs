@@ -6,6 +6,8 @@
     reason = "a broken test should stop"
 )]
 
+use std::fmt::Write as _;
+
 use checks::{NodeFacts, judge_node};
 use model::{CheckResult, Readiness, Reason, Report, Role, Status};
 use probe::stream::Stream;
@@ -16,10 +18,10 @@ fn stream(records: &[(&str, &str, &str)]) -> Stream {
     all.extend_from_slice(records);
     let mut text = String::new();
     for (n, (kind, key, value)) in (1..).zip(&all) {
-        text.push_str(&format!("%{n}\t{kind}\t{key}\t{value}\t%\n"));
+        writeln!(text, "%{n}\t{kind}\t{key}\t{value}\t%").unwrap();
     }
     let n = all.len();
-    text.push_str(&format!("%{}\tend\t{n}\t\t%\n", n + 1));
+    writeln!(text, "%{}\tend\t{n}\t\t%", n + 1).unwrap();
     let stream = Stream::parse(text.as_bytes());
     assert!(stream.is_complete(), "{text}");
     stream

@@ -7,7 +7,7 @@
 
 use model::Reason;
 use model::observation::process::Process;
-use model::observation::{Fact, Missing};
+use model::observation::{Fact, Missing, Unanswered};
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
@@ -115,27 +115,27 @@ fn unknown(command: &str) -> &'static str {
 }
 
 fn tools(view: &NodeView<'_>, findings: &mut Findings) {
-    for (command, missing) in &view.facts.unanswered {
-        // Where collection as a whole stopped, that is told once, elsewhere.
-        let told = matches!(missing.reason, Reason::TimedOut | Reason::Unreadable)
-            && view.facts.gap.is_none()
-            || missing.reason == Reason::NoTool && missing.why.contains("head");
-        if !told {
-            continue;
-        }
-        let mut finding =
-            Finding::skipped(NAME, missing.reason, format!("{command}: {}", missing.why))
-                .note(format!("unknown because of it: {}", unknown(command)));
-        if missing.reason != Reason::NoTool {
-            finding = finding.fix(format!("run `{command}` by hand, and see where it stops"));
-        }
-        findings.push(finding);
+    for (command, why) in &view.facts.unanswered {
+        let fix = match why {
+            Unanswered::Hangs | Unanswered::TooMuch => {
+                format!("run `{command}` by hand, and see where it stops")
+            }
+            Unanswered::NoTimeLeft => format!("run `{command}` by hand: it was not started"),
+            Unanswered::Unbounded => format!("run `{command}` by hand, where it is"),
+            // Normal; and where collection as a whole ended, that is told once, elsewhere.
+            Unanswered::Absent | Unanswered::LeftOut(_) | Unanswered::Lost(_) => continue,
+        };
+        findings.push(
+            Finding::skipped(NAME, why.reason(), format!("{command}: {why}"))
+                .note(format!("unknown because of it: {}", unknown(command)))
+                .fix(fix),
+        );
     }
-    let hangs = view.facts.unanswered.iter().find(|(command, missing)| {
-        command.starts_with("nvidia-smi")
-            && missing.reason == Reason::TimedOut
-            && missing.why.contains("was ended")
-    });
+    let hangs = view
+        .facts
+        .unanswered
+        .iter()
+        .find(|(command, why)| command.starts_with("nvidia-smi") && *why == Unanswered::Hangs);
     if let Some((command, _)) = hangs {
         findings.push(Finding::warn(
             NAME,

@@ -213,11 +213,10 @@ fn narrow(port: &PortRef<'_>, active: &[(&PortRef<'_>, u64)]) -> Option<String> 
             speed(p).is_some() && speed(p) == speed(port)
         })
         .filter_map(|(p, _)| p.port.lanes.value().copied())
-        .map(u32::from)
         .collect();
     let most = peers.iter().copied().max()?;
     let whole = peers.iter().filter(|n| **n == most).count();
-    (u32::from(lanes) < most && whole * 2 >= peers.len())
+    (lanes < most && whole * 2 >= peers.len())
         .then(|| format!("over {lanes} lanes, its peers over {most}"))
 }
 

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use model::Reason;
-use model::observation::{Fact, Missing, Origin, Provenance, Tool};
+use model::observation::{Fact, Missing, Origin, Provenance, Tool, Unanswered};
 
 use crate::stream::{Gap, Kind, Record, Stream};
 
@@ -224,41 +224,23 @@ impl<'s> Facts<'s> {
     }
 
     /// Why a tool gave nothing, or not all.
-    pub(super) fn tool_gap(&self, id: &str) -> Option<Missing> {
-        let missing = |reason, why: &str| {
-            Some(Missing {
-                reason,
-                why: why.to_owned().into(),
-            })
-        };
-        match (self.first(Kind::None, id), self.first(Kind::Exit, id)) {
-            (Some("no time left"), _) => missing(
-                Reason::TimedOut,
-                "no time was left for it: what ran before took too long",
-            ),
-            (Some("no head"), _) => missing(
-                Reason::NoTool,
-                "it was not run: `head` is not there, which bounds its output",
-            ),
-            // Its modules are not loaded, or there is nothing to ask about.
-            (Some(why @ ("no driver loaded" | "no RDMA devices")), _) => {
-                missing(Reason::NotApplicable, why)
-            }
-            (Some(why), _) if why.starts_with("would load ") => {
-                missing(Reason::NotApplicable, &printable(why))
-            }
-            (Some(why), _) => missing(Reason::NoTool, &printable(why)),
-            (None, Some("timeout")) => missing(Reason::TimedOut, "it took too long and was ended"),
-            (None, Some(_)) if self.is_cut(id) => missing(
-                Reason::Unreadable,
-                "it printed too much; the rest was left out",
-            ),
-            (None, Some(_)) => None,
-            (None, None) => match &self.gap {
-                Some(gap @ Gap::Stopped(_)) => missing(Reason::TimedOut, &gap.to_string()),
-                Some(gap) => missing(Reason::Unreadable, &gap.to_string()),
-                None => None,
-            },
+    pub(super) fn tool_gap(&self, id: &str) -> Option<Unanswered> {
+        if let Some(why) = self.first(Kind::None, id) {
+            return Some(match why {
+                "no time left" => Unanswered::NoTimeLeft,
+                "no head" => Unanswered::Unbounded,
+                "absent" => Unanswered::Absent,
+                other => Unanswered::LeftOut(printable(other)),
+            });
+        }
+        match self.first(Kind::Exit, id) {
+            Some("timeout") => Some(Unanswered::Hangs),
+            Some(_) if self.is_cut(id) => Some(Unanswered::TooMuch),
+            Some(_) => None,
+            None => self
+                .gap
+                .as_ref()
+                .map(|gap| Unanswered::Lost(gap.to_string())),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What was observed in one place, with what is expected of it.
 
 use model::Role;
-use model::observation::Observation;
+use model::observation::{Observation, Unanswered};
 
 /// What `node` judges.
 #[derive(Debug, Clone, Default)]
@@ -14,6 +14,8 @@ pub struct NodeFacts {
     pub saved: bool,
     /// Why not everything was read that could have been.
     pub gap: Option<String>,
+    /// Tools that were run here and gave nothing or not all, by command line.
+    pub unanswered: Vec<(&'static str, Unanswered)>,
 }
 
 /// The same with what follows from it, worked out once for all checks.

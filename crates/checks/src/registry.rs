@@ -26,6 +26,8 @@ pub const CHECKS: &[Check] = &[
     env::missing_settings::CHECK,
     // Last: it tells what no other check has told.
     env::settings_in_force::CHECK,
+    // What the others stand on.
+    node::collection::CHECK,
     // RDMA.
     node::rdma_devices::CHECK,
     node::device_access::CHECK,

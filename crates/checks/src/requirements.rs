@@ -69,6 +69,13 @@ pub const REQUIRED: &[Required] = &[
     },
     Required {
         command: "node",
+        fact: "the environment and the command line of an engine that runs here",
+        why: "a setting that could not be read is not a setting that is not there",
+        without: Readiness::Inconclusive,
+        outcome: None,
+    },
+    Required {
+        command: "node",
         fact: "an RDMA device, or a role that says whether one is needed",
         why: "a machine without a fabric is a fault for a KV worker only",
         without: Readiness::Inconclusive,

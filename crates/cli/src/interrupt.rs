@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM while other programs run: the first one stops them and ends the run with what is there, a
+//! Ctrl-C, SIGTERM and a closed terminal (SIGHUP) while other programs run: the first one stops them and ends the run with what is there, a
 //! second one ends it at once.
 //!
 //! Where no other program was started the system's own way is quick enough and stays in force.
@@ -10,7 +10,7 @@ mod unix {
     use std::thread;
 
     use rustix::process::{Pid, Signal, kill_process_group};
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
@@ -27,7 +27,10 @@ mod unix {
         WATCH.call_once(|| {
             let (ready, is_ready) = mpsc::channel();
             let watcher = thread::Builder::new().spawn(move || {
-                let mut signals = Signals::new([SIGINT, SIGTERM]);
+                let heeded = [SIGHUP, SIGINT, SIGTERM]
+                    .into_iter()
+                    .filter(|s| !is_ignored(*s));
+                let mut signals = Signals::new(heeded);
                 let _nobody_waits = ready.send(());
                 for signal in signals.iter_mut().flat_map(Signals::forever) {
                     if SIGNAL.swap(signal, Ordering::SeqCst) != 0 {
@@ -42,6 +45,21 @@ mod unix {
                 let _registered = is_ready.recv();
             }
         });
+    }
+
+    /// Who starts a program under `nohup`, or in the background of a script, wants it to go on.
+    fn is_ignored(signal: i32) -> bool {
+        let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
+            return false;
+        };
+        let mask = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigIgn:"))
+            .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+        let bit = u32::try_from(signal.saturating_sub(1)).ok();
+        mask.zip(bit)
+            .and_then(|(mask, bit)| mask.checked_shr(bit))
+            .is_some_and(|rest| rest & 1 == 1)
     }
 
     fn stop_all() {

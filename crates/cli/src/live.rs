@@ -6,15 +6,24 @@ use model::{CheckResult, Coverage, Grade, Readiness, Reason, Report, Status, Sub
 
 /// The honest report of a command that this version does not have.
 pub(crate) fn not_built(command: &'static str) -> Report {
-    let detail = format!("{command} is not part of this version: nothing was looked at");
+    let what = match command {
+        "node" => "looking into pods",
+        other => other,
+    };
+    let detail = format!("{what} is not part of this version: nothing was looked at");
     let result = CheckResult {
         name: Cow::Owned(format!("{command}/not-built")),
         status: Status::Skipped,
         detail: detail.clone(),
         cause: None,
         fix: Some(
-            "judge the recipe with check-interconnect env PATH; look into the worker by hand"
-                .to_owned(),
+            match command {
+                "node" => {
+                    "run check-interconnect node inside the worker's container, or judge the recipe with check-interconnect env PATH"
+                }
+                _ => "judge the recipe with check-interconnect env PATH; look into the worker by hand",
+            }
+            .to_owned(),
         ),
         reason: Some(Reason::NotBuilt),
         note: None,

@@ -77,6 +77,7 @@ fn here(args: &NodeArgs) -> Result<ExitCode, String> {
     match collected {
         Ok(stream) => {
             facts.gap = stream.gap().map(|gap| gap.to_string());
+            facts.unanswered = probe::observe::tools_without_output(&stream);
             facts.observation = probe::observe::observation(&stream);
         }
         Err(error) => {
@@ -146,6 +147,11 @@ fn saved(path: &Path) -> Result<Observation, Absent> {
             .read_to_end(&mut bytes)
             .map_err(|e| unreadable(&e))?;
     } else {
+        if let Some(what) = sources::endless(path) {
+            return Err(Absent::Unreadable(format!(
+                "it is {what}, not a file; to read a stream, pipe it: command | check-interconnect node --from -"
+            )));
+        }
         let file = match File::open(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(Absent::Missing),
             other => other.map_err(|e| unreadable(&e))?,

@@ -285,6 +285,14 @@ fn is_open_pipe(path: &Path) -> bool {
         || path == Path::new("/dev/stdin")
 }
 
+/// What a path is that may have no end, or no beginning: a FIFO without a writer, a socket or a device.
+pub(crate) fn endless(path: &Path) -> Option<&'static str> {
+    let kind = fs::metadata(path).ok()?.file_type();
+    let plain =
+        kind.is_file() || kind.is_dir() || is_open_pipe(path) || path == Path::new("/dev/null");
+    (!plain).then(|| what_kind(kind))
+}
+
 fn not_a_file(kind: FileType) -> InputProblem {
     let what = what_kind(kind);
     problem(

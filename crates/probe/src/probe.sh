@@ -571,7 +571,11 @@ environment() { # PID
 	# A variable ends with NUL and may hold newlines. Swapping both leaves one variable to a line, so that a line of a
 	# secret cannot pass for a variable.
 	text=$(tr '\000\n' '\n\001' <"$R/proc/$1/environ" 2>/dev/null)
-	put list environment "/proc/$1/environ"
+	case $text in
+	*=*) put list environment "/proc/$1/environ" ;;
+	# A process that renames itself may overwrite its variables; one without any is hardly an engine.
+	*) put none "/proc/$1/environ" 'it holds no variables' ;;
+	esac
 	set -f
 	IFS=$NL
 	for word in $text; do
@@ -604,11 +608,16 @@ program() { # WORD
 }
 
 arguments() { # PID
+	if ! { true <"$R/proc/$1/cmdline"; } 2>/dev/null; then
+		why_not "/proc/$1/cmdline"
+		return
+	fi
 	if ! command -v tr >/dev/null 2>&1; then
 		put none "/proc/$1/cmdline" 'no tr'
 		return
 	fi
 	text=$(tr '\000\n' '\n\001' <"$R/proc/$1/cmdline" 2>/dev/null)
+	put list arguments "/proc/$1/cmdline"
 	flag=
 	last=
 	at=0

@@ -23,7 +23,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "RDMA devices can be opened here",
     source: include_str!("device_access.rs"),
-    causes: &[MISSING, PARTIAL, PERMISSION],
+    causes: &[MISSING, PARTIAL, PERMISSION, BROKEN],
     notes: &[],
     run: Run::Place(run),
 };
@@ -53,6 +53,15 @@ const PERMISSION: Cause = Cause {
     fix: "give the nodes mode 0666 (udev rule of rdma-core), or let the device plugin grant them to the container",
     quiet_if: "a node can be opened, everybody may (crw-rw-rw-), or the process is root",
     source: "rdma-core libibverbs/init.c; kernel cgroup device rules (EPERM on open)",
+};
+
+const BROKEN: Cause = Cause {
+    id: "uverbs-open-fails",
+    what: "the uverbs nodes are here, and opening them fails for another reason than permission, mostly No such device",
+    why: "nothing is behind the node: its driver is not loaded, or the device is gone; UCX then uses TCP",
+    fix: "load the driver of the network card, or start the container anew so that it gets the nodes of today",
+    quiet_if: "a node can be opened",
+    source: "open(2), ENXIO and ENODEV; rdma-core libibverbs/init.c",
 };
 
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
@@ -161,14 +170,7 @@ fn nodes(view: &NodeView<'_>, findings: &mut Findings) {
     let names: Vec<String> = nodes.iter().map(|(name, _)| (*name).to_owned()).collect();
     let origins = node_origins(view);
     if refused.len() == nodes.len() {
-        findings.push(
-            Finding::fail(
-                NAME,
-                &PERMISSION,
-                format!("{} cannot be opened here", list(&refused)),
-            )
-            .read_at(&origins, "node"),
-        );
+        findings.push(refusal(&nodes, &refused));
         return;
     }
     if root_only.len() == nodes.len() {
@@ -202,6 +204,23 @@ fn nodes(view: &NodeView<'_>, findings: &mut Findings) {
         );
         return;
     }
+    if uid != Some(0)
+        && let Some(group) = closed_group(&nodes)
+    {
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                format!(
+                    "only root and the group {group} may open {}; whether the worker is one of them is not shown",
+                    list(&names)
+                ),
+            )
+            .fix("`id` in the worker's container names its user and groups")
+            .read_at(&origins, "mode"),
+        );
+        return;
+    }
     let mut finding = Finding::ok(
         NAME,
         format!(
@@ -226,6 +245,46 @@ fn nodes(view: &NodeView<'_>, findings: &mut Findings) {
         finding = finding.note(format!("only their owner may open {}", list(&root_only)));
     }
     findings.push(finding);
+}
+
+/// No node can be opened: why, and at which node one sees it.
+fn refusal(nodes: &[(&str, &DevNode)], refused: &[String]) -> Finding {
+    let first = nodes
+        .iter()
+        .find(|(_, node)| node.open_error.is_seen())
+        .or_else(|| nodes.first());
+    let error = first.and_then(|(_, node)| node.open_error.value());
+    let what = match error {
+        Some(error) => format!("{} cannot be opened here: {error}", list(refused)),
+        None => format!("{} cannot be opened here", list(refused)),
+    };
+    let finding = match error.map(String::as_str) {
+        // The mode allows it, and the control group of devices does not.
+        Some("Operation not permitted") => Finding::fail(NAME, &PERMISSION, what).fix(
+            "request the RDMA resource of the cluster's device plugin: a node that is only mounted stays closed",
+        ),
+        None | Some("Permission denied") => Finding::fail(NAME, &PERMISSION, what),
+        Some(_) => Finding::fail(NAME, &BROKEN, what),
+    };
+    match first {
+        Some((_, node)) => finding.seen(&node.opens, "not opened"),
+        None => finding,
+    }
+}
+
+/// The group that alone may open the nodes beside root, where nobody has tried to.
+fn closed_group<'v>(nodes: &[(&'v str, &'v DevNode)]) -> Option<&'v str> {
+    let mut found = None;
+    for (_, node) in nodes {
+        let mode = node.mode.value()?;
+        let others = mode.get(7..9)?;
+        let (_, group) = node.owner.value()?;
+        if node.opens.is_seen() || others == "rw" {
+            return None;
+        }
+        found = Some(group.as_str());
+    }
+    found
 }
 
 /// Neither group nor others may read and write; the group may be one that the process is in.

@@ -6,6 +6,7 @@
 
 use model::observation::limits::{Capabilities, Limit, Limits};
 use model::observation::{Fact, Origin};
+use model::{Reason, Role};
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
@@ -28,7 +29,7 @@ pub(crate) const LOW: Cause = Cause {
     what: "the limit of locked memory is low, or a library could not lock memory",
     why: "RDMA memory must be locked: UCX loses the device, and uses TCP where that is allowed",
     fix: "LimitMEMLOCK=infinity for the container runtime, or run as root with the capability IPC_LOCK",
-    quiet_if: "the limit is unlimited, or the process has IPC_LOCK in its effective capabilities",
+    quiet_if: "the limit is unlimited, or the process has IPC_LOCK in its effective capabilities; no engine, RDMA device or P/D role is there",
     source: "Linux drivers/infiniband/core/umem.c (can_do_mlock, RLIMIT_MEMLOCK); openucx/ucx#8229",
 };
 
@@ -37,7 +38,7 @@ const INERT: Cause = Cause {
     what: "the limit of locked memory is low and the process is not root and lacks IPC_LOCK",
     why: "capabilities that a pod adds do not take effect in a process that is not root, so the limit holds",
     fix: "runAsUser: 0 with IPC_LOCK, or no limit from the container runtime",
-    quiet_if: "the process is root with IPC_LOCK, or the limit is unlimited",
+    quiet_if: "the process is root with IPC_LOCK, or the limit is unlimited; no engine, RDMA device or P/D role is there",
     source: "capabilities(7), Transformation of capabilities during execve; NVIDIA/nvidia-container-toolkit#2037",
 };
 
@@ -59,13 +60,47 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         return;
     }
     let here = &view.seen.limits;
+    // A shell beside the worker may have other limits than the worker.
+    let who = if view.facts.saved {
+        "the process that printed its limits"
+    } else {
+        "this process (not the worker's)"
+    };
     match here.memlock_soft.get() {
-        Ok(_) => limits("this process", here, failed, findings),
+        Ok(_) if !failed && nothing_to_lock(view) => {
+            let mut told = Findings::default();
+            limits(who, here, failed, &mut told);
+            for result in told.into_results() {
+                findings.push(
+                    Finding::skipped(
+                        NAME,
+                        Reason::NotApplicable,
+                        format!("{}; nothing here needs it for KV", result.detail),
+                    )
+                    .seen(&here.memlock_soft, "limit"),
+                );
+            }
+        }
+        Ok(_) => limits(who, here, failed, findings),
         Err(missing) if !here.memlock_soft.is_untouched() && !failed => {
             findings.push(Finding::lacking(NAME, missing, "limit of locked memory"));
         }
         Err(_) => {}
     }
+}
+
+/// No KV moves over RDMA here: an aggregated engine transfers none, and a machine that was looked at and has neither
+/// a device nor an engine has no use for it. A limit that was saved alone is judged: somebody wants to know.
+fn nothing_to_lock(view: &NodeView<'_>) -> bool {
+    if view.facts.role == Some(Role::Aggregated) {
+        return true;
+    }
+    let rdma = &view.seen.rdma;
+    let looked = !view.facts.saved || !rdma.listings.is_empty();
+    looked
+        && rdma.devices.is_empty()
+        && view.seen.process.processes.is_empty()
+        && !view.is_kv_worker()
 }
 
 /// `64 kB`, `8 MB`.

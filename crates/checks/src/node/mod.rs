@@ -1,5 +1,6 @@
 //! Checks of what was observed on a host, in a container, or in saved outputs of tools and logs.
 
+pub(crate) mod collection;
 pub(crate) mod device_access;
 pub(crate) mod efa;
 pub(crate) mod locked_memory;

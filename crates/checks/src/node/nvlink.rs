@@ -406,6 +406,10 @@ fn cells(matrix: &Matrix, view: &NodeView<'_>, findings: &mut Findings) {
             .read_at(&at, "between GPUs"),
         );
     }
+    if !fault && let Some(what) = odd_pair(matrix, &rows) {
+        fault = true;
+        findings.push(Finding::warn(NAME, &INACTIVE, what).read_at(&at, "between GPUs"));
+    }
     if fault {
         return;
     }
@@ -447,6 +451,41 @@ fn cells(matrix: &Matrix, view: &NodeView<'_>, findings: &mut Findings) {
     findings.push(finding.read_at(&at, "between GPUs"));
 }
 
+/// Two GPUs that count the links between them differently, or one pair with fewer than all others have.
+fn odd_pair(matrix: &Matrix, rows: &[Row<'_>]) -> Option<String> {
+    let mut pairs: Vec<(&str, &str, u32)> = Vec::new();
+    for (at, gpu) in matrix.gpus.iter().enumerate() {
+        for other in matrix.gpus.iter().skip(at.saturating_add(1)) {
+            let (Some(Level::NvLink(there)), Some(Level::NvLink(back))) =
+                (matrix.between(gpu, other), matrix.between(other, gpu))
+            else {
+                continue;
+            };
+            if there != back {
+                let (from, to, few, many) = if there < back {
+                    (gpu, other, there, back)
+                } else {
+                    (other, gpu, back, there)
+                };
+                return Some(format!(
+                    "{from} has NV{few} to {to}, and {to} NV{many} to {from}: links between them are lost"
+                ));
+            }
+            pairs.push((gpu, other, *there));
+        }
+    }
+    // Where links run directly from GPU to GPU, pairs have one or two of them by design.
+    let best = pairs.iter().map(|(_, _, n)| *n).max()?;
+    let fewer: Vec<_> = pairs.iter().filter(|(_, _, n)| *n < best).collect();
+    let joined = rows.iter().all(|r| r.whole && r.other.is_empty());
+    match fewer.as_slice() {
+        [(gpu, other, n)] if joined && pairs.len() >= 6 => Some(format!(
+            "{gpu} and {other} reach each other at NV{n}, all others at NV{best}"
+        )),
+        _ => None,
+    }
+}
+
 /// `NV18`, or `NV1, NV2`.
 fn counts(rows: &[Row<'_>]) -> String {
     let numbers: BTreeSet<u32> = rows.iter().flat_map(|r| r.links.iter().copied()).collect();
@@ -460,6 +499,12 @@ fn mig(view: &NodeView<'_>) -> bool {
         .gpus
         .iter()
         .any(|g| g.mig.value().is_some_and(|m| !m.is_empty()))
+}
+
+/// Every GPU is known to be a card of its own.
+fn all_loose(view: &NodeView<'_>) -> bool {
+    let gpus = &view.seen.gpu.gpus;
+    !gpus.is_empty() && gpus.iter().all(|g| board_of(g) == Board::Loose)
 }
 
 /// No cell shows NVLink.
@@ -487,11 +532,19 @@ fn without(matrix: &Matrix, rows: &[Row<'_>], view: &NodeView<'_>) -> Finding {
             &INACTIVE,
             format!("no GPU has NVLink to another ({levels}), on a board that joins all by NVLink"),
         ),
-        MatrixKind::WithNvLink => Finding::ok(
+        MatrixKind::WithNvLink if all_loose(view) => Finding::ok(
             NAME,
             format!("no NVLink between the {} GPUs ({levels}): PCIe cards", matrix.gpus.len()),
+        ),
+        MatrixKind::WithNvLink => Finding::skipped(
+            NAME,
+            Reason::NotVisible,
+            format!(
+                "no NVLink between the {} GPUs ({levels}): normal for PCIe cards, a fault on SXM boards, and the GPUs' names are not shown",
+                matrix.gpus.len()
+            ),
         )
-        .note("on an SXM board this would be a fault: nvidia-smi -L names the board"),
+        .fix("nvidia-smi -L names the GPUs, nvidia-smi nvlink -s shows their links"),
         MatrixKind::Unknown => Finding::skipped(
             NAME,
             Reason::NotVisible,

@@ -44,7 +44,7 @@ const DISABLED: Cause = Cause {
     what: "a port is switched off (Disabled)",
     why: "it carries nothing; the rate that it prints is a placeholder",
     fix: "switch it on: ip link set DEV up for RoCE, ibportstate for InfiniBand; or select another port",
-    quiet_if: "another port is active and nobody selects this one",
+    quiet_if: "another port is active, nobody selects this one, and more than a quarter of its kind are off",
     source: "NVIDIA/nccl#1935; Linux drivers/infiniband/core/sysfs.c (phys_state)",
 };
 
@@ -107,12 +107,22 @@ fn trouble(port: &PortRef<'_>) -> Option<Trouble> {
     let phys = port.port.phys.value();
     let infiniband = matches!(port.fabric, Fabric::InfiniBand | Fabric::Unknown);
     let (cause, words, grave) = match (state, phys) {
-        (_, Some(PhysState::ErrorRecovery)) => (&FLAPPING, "recovering from link errors", false),
+        (PortState::Active | PortState::ActiveDefer, Some(PhysState::ErrorRecovery)) => {
+            (&FLAPPING, "recovering from link errors", false)
+        }
+        (_, Some(PhysState::ErrorRecovery)) => {
+            (&FLAPPING, "down, recovering from link errors", true)
+        }
         (PortState::Active | PortState::ActiveDefer | PortState::Other(_), _) => return None,
         (PortState::Armed, _) => (&ARMED, "armed, not active", false),
         (PortState::Init, _) if infiniband => {
             (&NO_SM, "INIT: no subnet manager has set it up", true)
         }
+        (_, Some(PhysState::Disabled)) if port.fabric == Fabric::Roce => (
+            &DISABLED,
+            "down, disabled (as RoCE is where its interface is down)",
+            true,
+        ),
         (_, Some(PhysState::Disabled)) => (&DISABLED, "down, disabled", true),
         (PortState::Down | PortState::Nop, Some(PhysState::LinkUp))
             if infiniband && port.port.lid.value().is_some_and(|lid| *lid == 65535) =>
@@ -228,7 +238,15 @@ fn judge(
     let needed = port.selected || !any_active || (port.compute && !compute_active);
     let on_purpose = trouble.cause.id == DISABLED.id;
     let missed = !is_azure_front_end(port.name)
-        && (no_sm || (port.compute && (port.near || (most_peers_active && !on_purpose))));
+        && (no_sm
+            || (trouble.cause.id == FLAPPING.id && port.compute)
+            || (port.compute
+                && (port.near
+                    || if on_purpose {
+                        alone_switched_off(port, &peers)
+                    } else {
+                        most_peers_active
+                    })));
     let detail = || {
         let why = if port.selected {
             "; a setting selects it"
@@ -257,6 +275,22 @@ fn judge(
             .seen(&port.port.phys, "physical state"),
     );
     true
+}
+
+/// A few ports are switched off on purpose; one among many active ones of the same card and driver was forgotten, or
+/// its interface went down: at most a quarter of them may be off.
+fn alone_switched_off(port: &PortRef<'_>, peers: &[&&PortRef<'_>]) -> bool {
+    fn stem(name: &str) -> &str {
+        name.trim_end_matches(|c: char| c.is_ascii_digit())
+    }
+    let alike = peers.iter().filter(|p| stem(p.name) == stem(port.name));
+    let all = alike.clone().count();
+    let active = alike.filter(|p| p.is_active()).count();
+    active
+        >= all
+            .saturating_sub(active)
+            .saturating_add(1)
+            .saturating_mul(3)
 }
 
 /// Active ports by fabric and rate; ports that are down and do not matter go with the first line.

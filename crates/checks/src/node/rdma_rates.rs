@@ -23,7 +23,7 @@ pub(crate) const CHECK: Check = Check {
 
 const DEGRADED: Cause = Cause {
     id: "ib-rate-degraded",
-    what: "a port runs slower than the other ports of the same kind of card",
+    what: "a port runs slower than the other ports of the same kind of card, or over fewer lanes",
     why: "KV that this rail carries waits for it",
     fix: "reseat or change the cable or transceiver; compare with the switch port",
     quiet_if: "the port is down (then its rate is a placeholder), is a bond or of another kind of card, or is near no GPU",
@@ -73,6 +73,17 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let before = findings.results().len();
     for (port, mbps) in &active {
         if !speed_is_known(port, *mbps) {
+            continue;
+        }
+        if let Some(words) = narrow(port, &active) {
+            findings.push(at(
+                port,
+                Finding::warn(
+                    NAME,
+                    &DEGRADED,
+                    format!("{} runs at {} {words}", port.label(), rate(*mbps)),
+                ),
+            ));
             continue;
         }
         let slow_among_peers = degraded(port, *mbps, &active);
@@ -182,6 +193,31 @@ fn degraded(port: &PortRef<'_>, mbps: u64, active: &[(&PortRef<'_>, u64)]) -> Op
     let most = peers.iter().max().copied()?;
     let slow = peers.iter().filter(|rate| **rate < most).count();
     (mbps < most && slow * 4 <= peers.len()).then_some(most)
+}
+
+/// An InfiniBand port that trained on fewer lanes than it has. One lane is never a whole port; two are one of 200G,
+/// unless its peers have four of the same speed. Ethernet counts lanes otherwise.
+fn narrow(port: &PortRef<'_>, active: &[(&PortRef<'_>, u64)]) -> Option<String> {
+    let lanes = *port.port.lanes.value()?;
+    if port.fabric != Fabric::InfiniBand {
+        return None;
+    }
+    if lanes == 1 {
+        return Some("over one lane (1X): the others did not come up".to_owned());
+    }
+    let peers: Vec<u32> = active
+        .iter()
+        .filter(|(p, _)| p.class() == port.class() && p.compute == port.compute)
+        .filter(|(p, _)| {
+            let speed = |p: &PortRef<'_>| p.port.lane_speed.value().cloned();
+            speed(p).is_some() && speed(p) == speed(port)
+        })
+        .filter_map(|(p, _)| p.port.lanes.value().copied())
+        .collect();
+    let most = peers.iter().copied().max()?;
+    let whole = peers.iter().filter(|n| **n == most).count();
+    (lanes < most && whole * 2 >= peers.len())
+        .then(|| format!("over {lanes} lanes, its peers over {most}"))
 }
 
 fn at(port: &PortRef<'_>, finding: Finding) -> Finding {

@@ -121,6 +121,37 @@ fn four(last: Ib) -> String {
     ])
 }
 
+/// Four ports, two of them as given.
+fn two_off(off: Ib) -> String {
+    ibstat(&[
+        NDR,
+        Ib {
+            name: "mlx5_1",
+            ..NDR
+        },
+        Ib {
+            name: "mlx5_2",
+            ..off
+        },
+        Ib {
+            name: "mlx5_3",
+            ..off
+        },
+    ])
+}
+
+/// Active InfiniBand ports with these rates, as `ibstatus` prints them.
+fn ibstatus(rates: &[&str]) -> String {
+    rates.iter().enumerate().fold(String::new(), |mut out, (n, rate)| {
+        write!(
+            out,
+            "Infiniband device 'mlx5_{n}' port 1 status:\n\tdefault gid:\t fe80:0000:0000:0000:0002:c903:0000:000{n}\n\tbase lid:\t 0x1\n\tsm lid:\t\t 0x1\n\tstate:\t\t 4: ACTIVE\n\tphys state:\t 5: LinkUp\n\trate:\t\t {rate}\n\tlink_layer:\t InfiniBand\n\n"
+        )
+        .unwrap();
+        out
+    })
+}
+
 /// UCX prints the settings that it reads.
 fn setting(text: &str) -> String {
     format!(
@@ -354,7 +385,54 @@ fn port_cases() -> Vec<Case> {
             "ib-port-disabled",
             Fail,
             &[&ibstat(&[disabled])],
+            &[&two_off(disabled)],
+        ),
+        // One among many is forgotten, or its interface went down.
+        case(
+            "ib-port-disabled",
+            Warn,
             &[&four(disabled)],
+            &[&two_off(disabled)],
+        ),
+        case(
+            "ib-port-disabled",
+            Warn,
+            &[&four(Ib {
+                layer: "Ethernet",
+                ..disabled
+            })
+            .replace("InfiniBand", "Ethernet")],
+            // A port of another driver is no peer.
+            &[&four(Ib { ..disabled }).replace("mlx5_3", "irdma0")],
+        ),
+        case(
+            "ib-port-flapping",
+            Fail,
+            &[&ibstat(&[Ib {
+                state: "Down",
+                phys: "LinkErrorRecovery",
+                ..NDR
+            }])],
+            &[&ibstat(&[NDR])],
+        ),
+        case(
+            "ib-rate-degraded",
+            Warn,
+            &[&ibstatus(&["400 Gb/sec (4X NDR)", "200 Gb/sec (2X NDR)"])],
+            &[&ibstatus(&["200 Gb/sec (2X NDR)", "200 Gb/sec (2X NDR)"])],
+        ),
+        case(
+            "ib-rate-degraded",
+            Warn,
+            &[&ibstatus(&["100 Gb/sec (1X NDR)"])],
+            // Ethernet counts lanes otherwise, and 4X HDR is as fast as 2X NDR.
+            &[&ibstatus(&["100 Gb/sec (1X NDR)"]).replace("InfiniBand", "Ethernet")],
+        ),
+        case(
+            "ib-rate-degraded",
+            Warn,
+            &[&ibstatus(&["400 Gb/sec (4X NDR)", "100 Gb/sec (1X NDR)"])],
+            &[&ibstatus(&["200 Gb/sec (4X HDR)", "200 Gb/sec (2X NDR)"])],
         ),
         case(
             "ib-port-disabled",
@@ -1018,6 +1096,8 @@ pub(crate) fn shown() -> BTreeSet<&'static str> {
     let mut shown: BTreeSet<&str> = cases().iter().map(|c| c.cause).collect();
     // No tool's output that is read tells it: small_shared_memory_belongs_to_collectives.
     shown.insert("shm-small");
+    // No listing tells why opening fails: node_records.rs.
+    shown.insert("uverbs-open-fails");
     shown
 }
 

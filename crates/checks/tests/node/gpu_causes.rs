@@ -1141,6 +1141,137 @@ pub(crate) fn shown() -> BTreeSet<&'static str> {
     cases().iter().map(|c| c.cause).collect()
 }
 
+fn nvlink_of(text: &str) -> Vec<Status> {
+    judge(text, None, |_| {})
+        .results
+        .iter()
+        .filter(|r| r.name == "node/nvlink")
+        .map(|r| r.status)
+        .collect()
+}
+
+#[test]
+fn no_nvlink_is_normal_only_where_the_names_say_so() {
+    let rows = ["X SYS PIX SYS", "SYS X SYS PIX"];
+    let matrix = format!("$ nvidia-smi topo -m\n{}", topo(2, &TWO, &rows));
+    assert_eq!(nvlink_of(&matrix), [Status::Skipped]);
+    let named = |name: &str| {
+        let list: Vec<String> = (0..2)
+            .map(|n| format!("GPU {n}: {name} (UUID: GPU-00000000-0000-0000-0000-00000000000{n})"))
+            .collect();
+        let list = list.join("\n") + "\n";
+        nvlink_of(&format!("$ nvidia-smi -L\n{list}{matrix}"))
+    };
+    assert_eq!(named("NVIDIA L40S"), [Status::Ok]);
+    assert_eq!(named("NVIDIA H100 80GB HBM3"), [Status::Fail]);
+}
+
+#[test]
+fn one_odd_pair_is_told() {
+    let rows = |first: &str, second: &str| {
+        topo(
+            4,
+            &[],
+            &[
+                &format!("X {first} NV18 NV18"),
+                &format!("{second} X NV18 NV18"),
+                "NV18 NV18 X NV18",
+                "NV18 NV18 NV18 X",
+            ],
+        )
+    };
+    assert_eq!(nvlink_of(&rows("NV18", "NV18")), [Status::Ok]);
+    assert_eq!(nvlink_of(&rows("NV17", "NV18")), [Status::Warn]);
+    assert_eq!(nvlink_of(&rows("NV18", "NV17")), [Status::Warn]);
+    assert_eq!(nvlink_of(&rows("NV17", "NV17")), [Status::Warn]);
+    // By design some pairs have two links and some one.
+    let cube = topo(
+        4,
+        &[],
+        &[
+            "X NV1 NV1 NV2",
+            "NV1 X NV2 NV1",
+            "NV1 NV2 X NV1",
+            "NV2 NV1 NV1 X",
+        ],
+    );
+    assert_eq!(nvlink_of(&cube), [Status::Ok]);
+}
+
+/// A terminal of so many columns breaks each line.
+fn wrapped(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut wide = String::new();
+        for c in line.chars() {
+            if c == '\t' {
+                wide.push(' ');
+                while !wide.len().is_multiple_of(8) {
+                    wide.push(' ');
+                }
+            } else {
+                wide.push(c);
+            }
+        }
+        while wide.len() > columns {
+            let rest = wide.split_off(columns);
+            out.push_str(&wide);
+            out.push('\n');
+            wide = rest;
+        }
+        out.push_str(&wide);
+        out.push('\n');
+    }
+    out
+}
+
+#[test]
+fn a_matrix_that_a_terminal_broke_is_not_whole() {
+    let nics = ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"];
+    let whole = topo(
+        4,
+        &nics,
+        &[
+            "X NV18 NV18 NV18 PIX NODE SYS SYS",
+            "NV18 X NV18 NV18 NODE PIX SYS SYS",
+            "NV18 NV18 X NV18 SYS SYS PIX NODE",
+            "NV18 NV18 NV18 X SYS SYS NODE PIX",
+        ],
+    );
+    let affinity = |text: &str| -> Vec<Status> {
+        judge(text, None, |_| {})
+            .results
+            .iter()
+            .filter(|r| r.name == "node/gpu-nic-affinity")
+            .map(|r| r.status)
+            .collect()
+    };
+    assert_eq!(affinity(&whole), [Status::Ok]);
+    for columns in [32, 40, 48, 56, 64] {
+        let text = wrapped(&whole, columns);
+        let told = affinity(&text);
+        assert!(
+            told.iter().all(|s| *s == Status::Skipped),
+            "{columns}: {told:?}\n{text}"
+        );
+        let report = judge(&text, None, |_| {});
+        assert!(
+            report
+                .results
+                .iter()
+                .all(|r| r.status != Status::Warn && r.status != Status::Fail),
+            "{columns}: {text}"
+        );
+        assert!(
+            report
+                .results
+                .iter()
+                .any(|r| r.name == "input" && r.status == Status::Skipped),
+            "{columns}: {text}"
+        );
+    }
+}
+
 #[test]
 fn accelerators_of_others_are_named() {
     let report = judge(

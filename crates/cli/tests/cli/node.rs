@@ -108,3 +108,20 @@ fn no_secret_of_a_process_is_told() {
     worker.wait().unwrap();
     assert!(!told.contains("hunter2"), "{told}");
 }
+
+/// A FIFO without a writer would be waited for for ever.
+#[cfg(unix)]
+#[test]
+fn a_fifo_is_refused() {
+    let dir = Dir::new();
+    let made = Command::new("mkfifo").arg(dir.path().join("f")).status();
+    if !made.is_ok_and(|s| s.success()) {
+        return;
+    }
+    let out = dir.run(["node", "--from", "f"]);
+    out.exits(2);
+    assert!(
+        out.stderr.contains("a FIFO") && out.stderr.contains("pipe it"),
+        "{out}"
+    );
+}

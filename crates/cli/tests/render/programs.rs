@@ -62,7 +62,7 @@ fn a_program_that_hangs_is_stopped_with_all_that_it_started() {
 /// The first signal ends the run with what is there, and nothing runs on.
 #[test]
 fn a_signal_while_a_program_runs_ends_the_run_with_a_report() {
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+    for (signal, code) in [("HUP", 129), ("INT", 130), ("TERM", 143)] {
         let temp = Temp::new();
         let pids = temp.path().join("pids");
         temp.write("k/deploy.yaml", GRAPH)

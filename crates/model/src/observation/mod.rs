@@ -18,12 +18,14 @@ pub mod rdma;
 mod section;
 pub mod software;
 pub mod topology;
+mod unanswered;
 
 use serde::Serialize;
 
 use fact::merge_fields;
 pub use fact::{Fact, Merge, Missing, Origin, Reading, Seen};
 pub use section::{Completeness, NotRead, Provenance, Section, Tool, Unrecognised};
+pub use unanswered::Unanswered;
 
 /// Everything that was observed at one place.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -33,8 +33,12 @@ pub struct Process {
     pub engine: Fact<String>,
     /// Variables of the catalogue and their values; others are never kept.
     pub environment: BTreeMap<String, Fact<String>>,
+    /// Whether its environment could be read; without it, that a variable is not there means nothing.
+    pub environment_read: Fact<bool>,
     /// Flags of the catalogue and their values; others are never kept.
     pub flags: BTreeMap<String, Fact<String>>,
+    /// Whether its command line could be read; without it, that a flag is not there means nothing.
+    pub flags_read: Fact<bool>,
     /// Files of transport libraries that it has mapped.
     pub libraries: Fact<Vec<MappedLibrary>>,
     /// Its limits and rights, which need not be those of a shell beside it.
@@ -55,7 +59,9 @@ merge_fields!(Process {
     name,
     engine,
     environment,
+    environment_read,
     flags,
+    flags_read,
     libraries,
     limits,
     namespaces,

@@ -349,6 +349,8 @@ pub struct DevNode {
     pub numbers: Fact<(u32, u32)>,
     /// Whether this process may open it for reading and writing.
     pub opens: Fact<bool>,
+    /// What the kernel said where opening it failed: `Permission denied`, `No such device or address`.
+    pub open_error: Fact<String>,
     /// The RDMA device behind it.
     pub device: Fact<String>,
 }
@@ -359,5 +361,6 @@ merge_fields!(DevNode {
     owner,
     numbers,
     opens,
+    open_error,
     device
 });

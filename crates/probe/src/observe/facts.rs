@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use model::Reason;
-use model::observation::{Fact, Missing, Origin, Provenance, Tool};
+use model::observation::{Fact, Missing, Origin, Provenance, Tool, Unanswered};
 
 use crate::stream::{Gap, Kind, Record, Stream};
 
@@ -224,17 +224,23 @@ impl<'s> Facts<'s> {
     }
 
     /// Why a tool gave nothing, or not all.
-    pub(super) fn tool_gap(&self, id: &str) -> Option<String> {
+    pub(super) fn tool_gap(&self, id: &str) -> Option<Unanswered> {
         if let Some(why) = self.first(Kind::None, id) {
-            return Some(printable(why));
+            return Some(match why {
+                "no time left" => Unanswered::NoTimeLeft,
+                "no head" => Unanswered::Unbounded,
+                "absent" => Unanswered::Absent,
+                other => Unanswered::LeftOut(printable(other)),
+            });
         }
         match self.first(Kind::Exit, id) {
-            Some("timeout") => Some("took too long and was ended".to_owned()),
-            Some(_) if self.is_cut(id) => {
-                Some("printed too much; the rest was left out".to_owned())
-            }
+            Some("timeout") => Some(Unanswered::Hangs),
+            Some(_) if self.is_cut(id) => Some(Unanswered::TooMuch),
             Some(_) => None,
-            None => self.gap.as_ref().map(Gap::to_string),
+            None => self
+                .gap
+                .as_ref()
+                .map(|gap| Unanswered::Lost(gap.to_string())),
         }
     }
 }

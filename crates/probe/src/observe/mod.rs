@@ -12,7 +12,9 @@ mod values;
 
 use std::sync::Arc;
 
-use model::observation::{Completeness, Merge as _, Observation, Provenance, Section, Tool};
+use model::observation::{
+    Completeness, Merge as _, Observation, Provenance, Section, Tool, Unanswered,
+};
 
 use crate::recognise::recognise;
 use crate::stream::Stream;
@@ -74,7 +76,7 @@ fn section(stream: &Stream) -> Section {
 }
 
 /// Why a tool of the script gave nothing, by its command line: for the part of a report that says what is missing.
-pub fn tools_without_output(stream: &Stream) -> Vec<(&'static str, String)> {
+pub fn tools_without_output(stream: &Stream) -> Vec<(&'static str, Unanswered)> {
     let facts = Facts::new(stream);
     COMMANDS
         .iter()

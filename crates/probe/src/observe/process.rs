@@ -51,8 +51,11 @@ fn process(facts: &Facts<'_>, pid: &str) -> Process {
             .copied()
     };
     let path = format!("/proc/{pid}/cmdline");
+    let environ = format!("/proc/{pid}/environ");
     let mut process = Process {
         environment: environment(facts, pid),
+        environment_read: whole(facts, "environment", &environ, "own-environment"),
+        flags_read: whole(facts, "arguments", &path, "own-environment"),
         limits: host::limits(facts, pid),
         namespaces: host::namespaces(facts, pid),
         ..Process::default()
@@ -110,6 +113,15 @@ fn files(facts: &Facts<'_>, pid: &str) -> BTreeMap<String, Fact<bool>> {
         .chain(absent)
         .map(|(path, is)| (printable(path), Fact::seen(is, origin(path))))
         .collect()
+}
+
+/// Whether a file of a process was read to its end, which its own record says, and that the next part was reached.
+fn whole(facts: &Facts<'_>, list: &str, path: &str, next: &str) -> Fact<bool> {
+    if facts.listed(list).contains(&path) && (facts.nothing_lost() && facts.reached(next)) {
+        Fact::seen(true, origin(path))
+    } else {
+        facts.missing(path)
+    }
 }
 
 fn engine_of(word: &str) -> Option<&'static str> {

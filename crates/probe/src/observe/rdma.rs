@@ -94,6 +94,9 @@ pub(super) fn dev_node(facts: &Facts<'_>, path: &str) -> DevNode {
         "not a device" => Fact::missing(Reason::Unreadable, format!("{path} is not a device")),
         _ => Fact::seen(false, origin(path)),
     };
+    if let Some(error) = text.strip_prefix("failed: ") {
+        node.open_error = Fact::seen(printable(error), origin(path));
+    }
     node
 }
 

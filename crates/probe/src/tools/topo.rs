@@ -173,6 +173,8 @@ struct Topo {
     in_legend: bool,
     first_line: Option<u32>,
     width: usize,
+    /// A terminal broke its lines: what stands in which column is not known.
+    wrapped: bool,
 }
 
 impl Topo {
@@ -200,7 +202,27 @@ impl Topo {
             in_legend: false,
             first_line: None,
             width: 0,
+            wrapped: false,
         }
+    }
+
+    /// The rest of a line that a narrow terminal broke: titles or cells without a row's own title.
+    fn continues(&self, text: &str) -> bool {
+        if self.p2p || self.header.is_none() || self.in_legend {
+            return false;
+        }
+        let first = text.split_whitespace().next().unwrap_or_default();
+        if self.rows.is_empty() {
+            let titles = header(text).is_some() && first != "GPU0" && !row_start(text);
+            let tail = text.ends_with("GPU NUMA ID") || text.ends_with("Affinity");
+            return titles || tail;
+        }
+        let cells = level(first).is_some() && !text.contains('=');
+        cells
+            || (self.wrapped
+                && (text == "N/A" || text.ends_with("N/A"))
+                && !gpu_label(first)
+                && !nic_label(first))
     }
 
     /// One row: exactly as many cells as there are columns, then affinities.
@@ -297,6 +319,10 @@ impl Topo {
 impl Parser for Topo {
     fn take(&mut self, line: &str, at: At<'_>, _: &mut Observation) -> bool {
         let text = line.trim();
+        if self.continues(text) {
+            self.wrapped = true;
+            return true;
+        }
         if let Some(found) = header(line)
             && !row_start(line)
         {
@@ -387,6 +413,25 @@ impl Parser for Topo {
         let titled = header.is_some();
         let wants_tail = header.as_ref().is_some_and(|h| h.cpu);
         let (gpus, nics) = header.map_or_else(Default::default, |h| (h.gpus, h.nics));
+        let (gpu_rows, nic_rows): (Vec<_>, Vec<_>) = std::mem::take(&mut self.rows)
+            .into_iter()
+            .partition(|row| gpu_label(&row.label));
+        // Rows and legend may name network cards that the titles lack: then the rows lack their cells too.
+        let mut nics = nics;
+        let untitled: Vec<String> = nic_rows
+            .iter()
+            .map(|row| &row.label)
+            .chain(self.legend.iter().map(|(nic, _)| nic))
+            .filter(|label| nic_label(label))
+            .cloned()
+            .collect();
+        if titled && (nics.is_empty() || nics.iter().any(|n| nic_label(n))) {
+            for label in untitled {
+                if !nics.contains(&label) {
+                    nics.push(label);
+                }
+            }
+        }
         let nics: Vec<NicColumn> = nics
             .into_iter()
             .map(|label| NicColumn {
@@ -402,9 +447,6 @@ impl Parser for Topo {
             })
             .collect();
         let columns = gpus.len().saturating_add(nics.len());
-        let (gpu_rows, nic_rows): (Vec<_>, Vec<_>) = std::mem::take(&mut self.rows)
-            .into_iter()
-            .partition(|row| gpu_label(&row.label));
         let short = gpu_rows
             .iter()
             .find(|row| row.cells.len() < columns)
@@ -428,6 +470,8 @@ impl Parser for Topo {
         let missing: Vec<&str> = matrix.missing_rows().collect();
         let why = if !titled {
             Some("the line of column titles is missing".to_owned())
+        } else if self.wrapped {
+            Some("its lines were broken by a narrow terminal: save it with `> FILE`".to_owned())
         } else if let (Some(first), Some(last)) = (missing.first(), missing.last()) {
             Some(format!(
                 "the titles name {} GPUs, rows of {} are missing ({first} to {last})",

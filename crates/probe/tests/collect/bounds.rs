@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use model::observation::Unanswered;
 use probe::local::{self, Options};
 use probe::stream::{Gap, Kind, Stream};
 
@@ -222,7 +223,7 @@ fn no_time_left_is_said() {
     );
     let gaps = probe::observe::tools_without_output(&stream);
     assert!(
-        gaps.contains(&("nvidia-smi -q", "no time left".to_owned())),
+        gaps.contains(&("nvidia-smi -q", Unanswered::NoTimeLeft)),
         "{gaps:?}"
     );
 }
@@ -288,7 +289,10 @@ fn tools_that_would_load_modules_are_not_run() {
     assert!(!mark.exists());
     let gaps = probe::observe::tools_without_output(&stream);
     assert!(
-        gaps.contains(&("ibv_devinfo", "would load ib_core".to_owned())),
+        gaps.contains(&(
+            "ibv_devinfo",
+            Unanswered::LeftOut("would load ib_core".to_owned())
+        )),
         "{gaps:?}"
     );
 }

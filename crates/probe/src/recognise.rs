@@ -49,6 +49,18 @@ impl Recogniser {
     pub fn line(&mut self, raw: &str) {
         self.line = self.line.saturating_add(1);
         self.bytes_seen |= !raw.is_empty();
+        match clean::of_record(raw) {
+            // What one record holds may be several lines.
+            Some(inside) => {
+                for part in inside.split('\n') {
+                    self.part(part);
+                }
+            }
+            None => self.part(raw),
+        }
+    }
+
+    fn part(&mut self, raw: &str) {
         let visible = clean::visible(raw);
         let text = clean::unescape_html(&visible);
         let (rest, pod) = clean::without_prefix(&text);

@@ -71,17 +71,25 @@ impl LogReader {
             // Rows between `|` are tables of UCX only behind its prefix or a `#`.
             if header.ucx_prefix
                 || text.trim_start().starts_with('#')
+                || table::is_title(&row)
                 || self.tables.building(&header.process)
             {
                 let from = self.provenance(file, sections, place, line, Component::Ucx);
                 if self
                     .tables
-                    .row(row, Origin::line(&from, line), &header.process, out)
+                    .row(&row, Origin::line(&from, line), &header.process, out)
                 {
                     return true;
                 }
                 return header.ucx_prefix;
             }
+        }
+        if table::shows(header.rest) {
+            let from = self.provenance(file, sections, place, line, Component::Ucx);
+            out.log
+                .unread_table
+                .get_or_insert_with(|| Origin::line(&from, line));
+            return true;
         }
         if let Some(found) = lanes::read(header.rest) {
             let from = self.provenance(file, sections, place, line, Component::Ucx);

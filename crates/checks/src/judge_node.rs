@@ -137,6 +137,20 @@ fn inputs(facts: &NodeFacts) -> Vec<CheckResult> {
         ));
     }
     for section in &facts.observation.sections {
+        if let Completeness::ToolError(text) = &section.completeness
+            // Errors of tools that ran are told by the checks that read them.
+            && text.contains("not found")
+        {
+            let file = &section.from.file;
+            results.push(result(
+                Status::Skipped,
+                Some(Reason::NoTool),
+                file,
+                format!("{file}:{}: {text}", section.lines.0),
+                Some("run the tool on the node, or in an image that has it".to_owned()),
+                false,
+            ));
+        }
         if let Completeness::Cut(how) = &section.completeness {
             let file = &section.from.file;
             let mut cut = result(
@@ -221,7 +235,13 @@ fn verdict(readiness: Readiness, facts: &NodeFacts, results: &[CheckResult]) -> 
                     format!("{place} show collective communication only, which carries no KV")
                         .replace("this machine show", "this machine shows")
                 }
-                None => "nothing was given to judge".to_owned(),
+                None => match facts.observation.sections.first() {
+                    Some(section) => format!(
+                        "{} is recognised, and nothing in it tells whether RDMA or NVLink works",
+                        section.from.file
+                    ),
+                    None => "nothing was given to judge".to_owned(),
+                },
             }
         }
         _ => format!("no gap seen in {place}; what carries KV has not been measured"),

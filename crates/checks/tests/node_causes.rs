@@ -250,6 +250,17 @@ fn device_cases() -> Vec<Case> {
             &[&two, "libibverbs: Warning: couldn't load driver 'libmlx5-rdmav34.so': libmlx5-rdmav34.so: cannot open shared object file: No such file or directory\n"],
             &[&two, "libibverbs: Warning: couldn't load driver 'libefa-rdmav34.so': libefa-rdmav34.so: cannot open shared object file: No such file or directory\n"],
         ),
+        case(
+            "verbs-provider-not-loadable",
+            Warn,
+            &["libibverbs: Warning: couldn't load driver 'libmlx5-rdmav34.so': libmlx5-rdmav34.so: cannot open shared object file: No such file or directory\n"],
+            // UCX uses RDMA all the same; and a provider of hardware that carries no KV.
+            &[
+                "libibverbs: Warning: couldn't load driver 'libmlx5-rdmav34.so': libmlx5-rdmav34.so: cannot open shared object file: No such file or directory\n\
+                 [1700000000.000001] [a:7    :0]   ucp_worker.c:1855 UCX  INFO    agent inter-node cfg#1 rma(rc_mlx5/mlx5_0:1)  am(rc_mlx5/mlx5_0:1)\n\
+                 libibverbs: Warning: couldn't load driver 'libcxgb4-rdmav34.so': libcxgb4-rdmav34.so: cannot open shared object file: No such file or directory\n",
+            ],
+        ),
         case("dev-infiniband-missing", Fail, &[LS_DEVICES, "$ ls /dev/infiniband\nls: cannot access '/dev/infiniband': No such file or directory\n"], &[LS_DEVICES, NODE_LIST]),
         case("dev-infiniband-missing", Fail, &[BARE_LINK, "$ ibv_devinfo\nNo IB devices found\n"], &[BARE_LINK, opened]),
         case(
@@ -807,6 +818,24 @@ fn log_cases() -> Vec<Case> {
             &[&format!("{}{}", kernel("Link down"), kernel("Link up"))],
         ),
         case(
+            "kernel-nic-cable",
+            Warn,
+            &[
+                "[   12.000001] mlx5_core 0000:18:00.0: Port module event[error]: module 0, Cable error, High Temperature\n",
+            ],
+            &[
+                "[   12.000001] mlx5_core 0000:18:00.0: Port module event: module 0, Cable plugged\n",
+            ],
+        ),
+        case(
+            "kernel-nic-health",
+            Warn,
+            &[
+                "[   12.000001] mlx5_core 0000:18:00.0: health_recovery_work:330:(pid 9): health recovery flow aborted since the nic state is invalid\n",
+            ],
+            &["[   12.000001] mlx5_core 0000:18:00.0: Port module event: module 0, Cable plugged\n"],
+        ),
+        case(
             "kernel-nic-health",
             Warn,
             &[
@@ -1110,4 +1139,24 @@ fn the_matrix_tells_which_ports_count() {
     );
     let report = judge(&[far_is_down, MATRIX.to_owned()], None);
     assert!(with(&report, "ib-port-disabled").is_empty());
+}
+
+/// Something was given, and its own words say why it tells nothing.
+#[test]
+fn what_is_recognised_is_not_called_nothing() {
+    for (text, words) in [
+        (
+            "root@pod:/# ibstat\nbash: ibstat: command not found\n",
+            "command not found",
+        ),
+        (
+            "ibpanic: [412] main: stat of IB device 'mlx5_0' failed: No such file or directory\n",
+            "could not be listed",
+        ),
+        ("root@n:~# lsmod | grep peermem\nroot@n:~# \n", "recognised"),
+    ] {
+        let report = judge(&[text.to_owned()], None);
+        assert_eq!(report.readiness, Readiness::Inconclusive, "{text}");
+        assert!(report.verdict.contains(words), "{text}{}", report.verdict);
+    }
 }

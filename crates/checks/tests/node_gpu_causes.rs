@@ -239,6 +239,18 @@ fn cases() -> Vec<Case> {
 fn gpus() -> Vec<Case> {
     vec![
         case(
+            "gpu-xid-fault",
+            Status::Fail,
+            "[  999.9] NVRM: Xid (PCI:0000:1b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n",
+            "[  999.9] NVRM: Xid (PCI:0000:1b:00): 31, pid=77, name=python3, MMU Fault\n",
+        ),
+        case(
+            "gpu-xid-nvlink",
+            Status::Warn,
+            "[  999.9] NVRM: Xid (PCI:0008:01:00): 145, RLW_SRC_TRACK Nonfatal XC0 i0 Link 06\n",
+            "[  999.9] NVRM: Xid (PCI:0008:01:00): 13, pid=77, name=python3, Graphics Exception\n",
+        ),
+        case(
             "gpu-driver-not-answering",
             Status::Fail,
             "$ nvidia-smi\nFailed to initialize NVML: Driver/library version mismatch\n",

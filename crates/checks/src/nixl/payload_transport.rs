@@ -300,7 +300,9 @@ fn lanes(lines: &[LaneLine], unread: bool, findings: &mut Findings) {
                 Finding::warn(
                     NAME,
                     &LANES,
-                    format!("lanes {peer}: one-sided transfers over {words}: a part of it may go over tcp"),
+                    format!(
+                        "lanes {peer}: one-sided transfers over {words}: a part of it may go over tcp"
+                    ),
                 )
             } else if unread {
                 // The table tells more than lanes, and is there.

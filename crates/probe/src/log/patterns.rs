@@ -550,6 +550,21 @@ static PATTERNS: &[Pattern] = &[
         "mlx5_core {device}: {} health compromised{text}",
     ),
     line(
+        "kernel-mlx5-health",
+        Kernel,
+        "mlx5_core {device}: health_recovery{text}",
+    ),
+    line(
+        "kernel-mlx5-health",
+        Kernel,
+        "mlx5_core {device}: assert_var[{text}",
+    ),
+    line(
+        "kernel-mlx5-health",
+        Kernel,
+        "mlx5_core {device}: {}irmware internal error{text}",
+    ),
+    line(
         "kernel-mlx5-command",
         Kernel,
         "mlx5_core {device}: mlx5_cmd_{text}",

@@ -14,7 +14,9 @@ pub(crate) const KIND: Kind = Kind {
     tool: Tool::Ibstat,
     programs: &["ibstat"],
     command: |_| true,
-    starts: |line, _| ca_name(line).is_some() || orphan(line),
+    starts: |line, _| {
+        ca_name(line).is_some() || orphan(line) || line.trim_start().starts_with("ibpanic: ")
+    },
     open: |command| Box::new(Ibstat::new(command)),
 };
 

@@ -833,7 +833,9 @@ fn log_cases() -> Vec<Case> {
             &[
                 "[   12.000001] mlx5_core 0000:18:00.0: health_recovery_work:330:(pid 9): health recovery flow aborted since the nic state is invalid\n",
             ],
-            &["[   12.000001] mlx5_core 0000:18:00.0: Port module event: module 0, Cable plugged\n"],
+            &[
+                "[   12.000001] mlx5_core 0000:18:00.0: Port module event: module 0, Cable plugged\n",
+            ],
         ),
         case(
             "kernel-nic-health",
@@ -1159,4 +1161,61 @@ fn what_is_recognised_is_not_called_nothing() {
         assert_eq!(report.readiness, Readiness::Inconclusive, "{text}");
         assert!(report.verdict.contains(words), "{text}{}", report.verdict);
     }
+}
+
+/// Captions, prompts and prefixes of hosts: each machine has its own verdict, whichever comes last.
+#[test]
+fn machines_of_one_file_are_judged_apart() {
+    let good = four(NDR);
+    let bad = ibstat(&[Ib {
+        state: "Down",
+        phys: "Polling",
+        rate: 10,
+        ..NDR
+    }]);
+    let prefixed = |host: &str, text: &str| -> String {
+        text.lines()
+            .map(|line| format!("{host}: {line}\n"))
+            .collect()
+    };
+    for text in [
+        format!("=== prefill-0 ===\n{good}=== decode-0 ===\n{bad}"),
+        format!("=== decode-0 ===\n{bad}=== prefill-0 ===\n{good}"),
+        prefixed("decode-0", &bad) + &prefixed("prefill-0", &good),
+    ] {
+        let report = judge(std::slice::from_ref(&text), None);
+        assert!(with(&report, "ib-port-flapping").is_empty(), "{text}");
+        let down: Vec<&str> = with(&report, "ib-port-down-polling")
+            .iter()
+            .map(|r| r.detail.as_str())
+            .collect();
+        assert!(
+            !down.is_empty() && down.iter().all(|d| d.starts_with("decode-0: ")),
+            "{down:?}\n{text}"
+        );
+        assert!(
+            report
+                .results
+                .iter()
+                .any(|r| r.status == Status::Ok && r.detail.starts_with("prefill-0: "))
+        );
+    }
+    // Captions of times are no machines.
+    let text = format!("=== before ===\n{bad}=== after ===\n{good}");
+    let report = judge(&[text], None);
+    assert!(
+        report
+            .results
+            .iter()
+            .all(|r| !r.detail.contains("before: "))
+    );
+    // A node and a container on it show the same device.
+    let text = format!("root@node-a:~# ibstat\n{good}root@decode-0:/# ibstat\n{good}");
+    let report = judge(&[text], None);
+    assert!(
+        report
+            .results
+            .iter()
+            .all(|r| !r.detail.starts_with("node-a: "))
+    );
 }

@@ -856,6 +856,14 @@ fn log_cases() -> Vec<Case> {
             &[&ibstat(&[NDR])],
         ),
         case(
+            "nccl-completion-error",
+            Warn,
+            &[
+                "node-a:123:999 [0] NCCL WARN NET/IB: Got completion from peer 10.0.0.6<43210> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129\n",
+            ],
+            &["node-a:123:999 [0] NCCL INFO Using network IB\n"],
+        ),
+        case(
             "nccl-net-socket",
             Warn,
             &[
@@ -1217,5 +1225,41 @@ fn machines_of_one_file_are_judged_apart() {
             .results
             .iter()
             .all(|r| !r.detail.starts_with("node-a: "))
+    );
+}
+
+/// Lines of `env` and `ucx_info -c` are settings in force; a filter of `ibstat` keeps the states.
+#[test]
+fn settings_and_filtered_states_are_read() {
+    for text in [
+        "$ env | grep UCX\nUCX_NET_DEVICES=mlx5_3:1\nUCX_TLS=tcp,cuda_copy\n",
+        "# ucx_info -c | grep TLS\nUCX_TLS=tcp,cuda_copy\n",
+        "export UCX_TLS=\"tcp,cuda_copy\"\n",
+    ] {
+        let report = judge(&[text.to_owned()], None);
+        assert!(
+            report
+                .results
+                .iter()
+                .any(|r| r.name == "nixl/ucx-settings" && r.status == Status::Warn),
+            "{text}{:#?}",
+            report.results
+        );
+    }
+    let text = "$ ibstat | grep -e CA -e State -e Rate\n\
+        CA 'mlx5_0'\n\tCA type: MT4129\n\t\tState: Active\n\t\tRate: 400\n\
+        CA ’mlx5_1’\n\tCA type: MT4129\n\t\tState: Down\n\t\tRate: 10\n";
+    let report = judge(&[text.to_owned()], None);
+    let details: Vec<&str> = report.results.iter().map(|r| r.detail.as_str()).collect();
+    assert!(
+        details.iter().any(|d| d.contains("mlx5_0:1 active")),
+        "{details:?}"
+    );
+    assert!(
+        report
+            .results
+            .iter()
+            .any(|r| r.note.as_deref().is_some_and(|n| n.contains("mlx5_1:1"))),
+        "{details:?}"
     );
 }

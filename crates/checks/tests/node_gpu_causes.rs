@@ -887,6 +887,18 @@ fn messages() -> Vec<Case> {
             ),
         ),
         case(
+            "ucx-peer-not-listening",
+            Status::Fail,
+            ucx(
+                "ERROR",
+                "connect(fd=27, dest_addr=10.9.0.4:3033) failed: Connection refused",
+            ),
+            ucx(
+                "ERROR",
+                "connect(fd=27, dest_addr=10.9.0.4:3033) failed: Connection timed out",
+            ),
+        ),
+        case(
             "networkpolicy-blocks",
             Status::Fail,
             ucx(

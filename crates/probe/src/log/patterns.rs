@@ -493,6 +493,11 @@ static PATTERNS: &[Pattern] = &[
     line("nccl-nvls", Nccl, "Failed to bind NVLink SHARP{text}"),
     line("nccl-version", Nccl, "NCCL version {version}"),
     line("nccl-bootstrap", Nccl, "Bootstrap : Using {interface}"),
+    line(
+        "nccl-completion-error",
+        Nccl,
+        "Got completion from peer {peer} with {error}",
+    ),
     line("nccl-warning", Nccl, "{text}"),
     // Gloo.
     line(

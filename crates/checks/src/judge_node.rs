@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use model::observation::{Completeness, NotRead};
+use model::observation::{Completeness, Fact, NotRead, Observation};
 use model::verdict::readiness_of;
 use model::{CheckResult, Coverage, Grade, NextStep, Readiness, Reason, Report, Status, Subject};
 
@@ -16,19 +16,50 @@ pub use crate::node_view::NodeFacts;
 
 /// Judges what was observed; `scope` is what was asked for, as given.
 pub fn judge_node(command: &'static str, facts: &NodeFacts, scope: Vec<String>) -> Report {
-    let view = NodeView::of(facts);
-    let mut findings = Findings::of_place();
-    for check in CHECKS {
-        if let Run::Place(run) = check.run {
-            run(&view, &mut findings);
+    let machines = machines(&facts.observation);
+    let mut results = Vec::new();
+    if machines.is_empty() {
+        results = run_checks(facts);
+    }
+    for (name, observation) in &machines {
+        let one = NodeFacts {
+            observation: (*observation).clone(),
+            role: facts.role,
+            saved: facts.saved,
+            ..NodeFacts::default()
+        };
+        for mut result in run_checks(&one) {
+            if !name.is_empty() {
+                result.detail = format!("{name}: {}", result.detail);
+            }
+            results.push(result);
         }
     }
-    let mut results = findings.into_results();
     results.sort_by_key(|r| CHECKS.iter().position(|c| *c.name == *r.name));
     let nothing_judged = !results
         .iter()
         .any(|r| !r.collective && matches!(r.status, Status::Ok | Status::Warn | Status::Fail));
-    let of_inputs = inputs(facts);
+    let mut of_inputs = inputs(facts);
+    if !machines.is_empty() {
+        let names: Vec<&str> = machines
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| !name.is_empty())
+            .collect();
+        let mut several = result(
+            Status::Skipped,
+            Some(Reason::NotApplicable),
+            "",
+            format!(
+                "these are outputs of several machines ({}); each is judged on its own",
+                listed(&names)
+            ),
+            None,
+            false,
+        );
+        several.subject.file = None;
+        of_inputs.push(several);
+    }
     let coverage = coverage(facts, &results);
     let broken_input = of_inputs.iter().any(|r| r.required);
     results.extend(of_inputs);
@@ -56,6 +87,70 @@ pub fn judge_node(command: &'static str, facts: &NodeFacts, scope: Vec<String>) 
         broken_input,
         nothing_to_check: false,
     }
+}
+
+fn run_checks(facts: &NodeFacts) -> Vec<CheckResult> {
+    let view = NodeView::of(facts);
+    let mut findings = Findings::of_place();
+    for check in CHECKS {
+        if let Run::Place(run) = check.run {
+            run(&view, &mut findings);
+        }
+    }
+    findings.into_results()
+}
+
+/// `a, b, c and 5 more`.
+fn listed(names: &[&str]) -> String {
+    const MOST: usize = 8;
+    let shown: Vec<&str> = names.iter().take(MOST).copied().collect();
+    match names.len().saturating_sub(MOST) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// The places apart, where they cannot be one machine: a device of one name has another address or another state.
+/// A container and its node show the same devices, and are judged together.
+fn machines(seen: &Observation) -> Vec<(&str, &Observation)> {
+    let named: Vec<&Observation> = seen
+        .places
+        .iter()
+        .filter(|(name, _)| !name.is_empty())
+        .map(|(_, observation)| observation)
+        .collect();
+    let apart = named.iter().enumerate().any(|(n, one)| {
+        named
+            .iter()
+            .skip(n.saturating_add(1))
+            .any(|other| contradict(one, other))
+    });
+    if !apart {
+        return Vec::new();
+    }
+    seen.places
+        .iter()
+        .map(|(name, observation)| (name.as_str(), observation))
+        .collect()
+}
+
+fn contradict(one: &Observation, other: &Observation) -> bool {
+    one.rdma.devices.iter().any(|(name, device)| {
+        other.rdma.devices.get(name).is_some_and(|twin| {
+            differ(&device.node_guid, &twin.node_guid)
+                || device.ports.iter().any(|(number, port)| {
+                    twin.ports.get(number).is_some_and(|twin| {
+                        differ(&port.state, &twin.state)
+                            || differ(&port.port_guid, &twin.port_guid)
+                            || differ(&port.lid, &twin.lid)
+                    })
+                })
+        })
+    })
+}
+
+fn differ<T: PartialEq>(one: &Fact<T>, other: &Fact<T>) -> bool {
+    matches!((one.value(), other.value()), (Some(a), Some(b)) if a != b)
 }
 
 fn coverage(facts: &NodeFacts, results: &[CheckResult]) -> Coverage {
@@ -137,6 +232,20 @@ fn inputs(facts: &NodeFacts) -> Vec<CheckResult> {
         ));
     }
     for section in &facts.observation.sections {
+        if let Completeness::ToolError(text) = &section.completeness
+            // Errors of tools that ran are told by the checks that read them.
+            && text.contains("not found")
+        {
+            let file = &section.from.file;
+            results.push(result(
+                Status::Skipped,
+                Some(Reason::NoTool),
+                file,
+                format!("{file}:{}: {text}", section.lines.0),
+                Some("run the tool on the node, or in an image that has it".to_owned()),
+                false,
+            ));
+        }
         if let Completeness::Cut(how) = &section.completeness {
             let file = &section.from.file;
             let mut cut = result(
@@ -221,7 +330,13 @@ fn verdict(readiness: Readiness, facts: &NodeFacts, results: &[CheckResult]) -> 
                     format!("{place} show collective communication only, which carries no KV")
                         .replace("this machine show", "this machine shows")
                 }
-                None => "nothing was given to judge".to_owned(),
+                None => match facts.observation.sections.first() {
+                    Some(section) => format!(
+                        "{} is recognised, and nothing in it tells whether RDMA or NVLink works",
+                        section.from.file
+                    ),
+                    None => "nothing was given to judge".to_owned(),
+                },
             }
         }
         _ => format!("no gap seen in {place}; what carries KV has not been measured"),

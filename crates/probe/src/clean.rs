@@ -82,6 +82,37 @@ pub(crate) fn unescape_html(line: &str) -> Cow<'_, str> {
     }
 }
 
+/// Keys under which collectors keep the line itself.
+const LINE_KEYS: [&str; 6] = ["log", "message", "msg", "line", "MESSAGE", "textPayload"];
+/// Keys that only a record of a log has.
+const TIME_KEYS: [&str; 7] = [
+    "stream",
+    "time",
+    "timestamp",
+    "@timestamp",
+    "ts",
+    "date",
+    "__REALTIME_TIMESTAMP",
+];
+
+/// The line within a JSON record, as container runtimes and collectors write them, one record to a line.
+pub(crate) fn of_record(line: &str) -> Option<String> {
+    let line = line.trim().trim_end_matches(',');
+    if !(line.starts_with('{') && line.ends_with('}')) {
+        return None;
+    }
+    let serde_json::Value::Object(record) = serde_json::from_str(line).ok()? else {
+        return None;
+    };
+    if !TIME_KEYS.iter().any(|key| record.contains_key(*key)) {
+        return None;
+    }
+    LINE_KEYS
+        .iter()
+        .find_map(|key| record.get(*key)?.as_str())
+        .map(str::to_owned)
+}
+
 /// `2024-05-06T07:08:09.123456789Z`, also with an offset.
 fn is_timestamp(word: &str) -> bool {
     let bytes = word.as_bytes();

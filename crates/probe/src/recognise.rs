@@ -49,6 +49,18 @@ impl Recogniser {
     pub fn line(&mut self, raw: &str) {
         self.line = self.line.saturating_add(1);
         self.bytes_seen |= !raw.is_empty();
+        match clean::of_record(raw) {
+            // What one record holds may be several lines.
+            Some(inside) => {
+                for part in inside.split('\n') {
+                    self.part(part);
+                }
+            }
+            None => self.part(raw),
+        }
+    }
+
+    fn part(&mut self, raw: &str) {
         let visible = clean::visible(raw);
         let text = clean::unescape_html(&visible);
         let (rest, pod) = clean::without_prefix(&text);
@@ -72,6 +84,7 @@ impl Recogniser {
                 None if self.streams.len() < MAX_STREAMS => {
                     let stream = Stream {
                         place: Some(keep(pod)),
+                        machine: Some(keep(pod)),
                         ..Stream::default()
                     };
                     self.streams.push((Some(pod.to_owned()), stream));
@@ -113,6 +126,7 @@ impl Recogniser {
     pub fn finish(mut self) -> Observation {
         let mut whole = Observation::default();
         let mut first_unknown: Option<(u32, String)> = None;
+        let several = self.streams.len() > 1;
         for (_, mut stream) in self.streams {
             stream.end(&self.file, &mut self.sections);
             if let Some(unknown) = stream.first_unknown
@@ -122,7 +136,16 @@ impl Recogniser {
             {
                 first_unknown = Some(unknown);
             }
-            whole.merge(stream.out);
+            let last = (stream.machine, stream.out);
+            let apart = !stream.parts.is_empty() || last.0.is_some();
+            for (place, part) in stream.parts.into_iter().chain([last]) {
+                // Without any name there is one place, which is the whole.
+                if apart || several {
+                    let place = place.unwrap_or_default();
+                    whole.places.entry(place).or_default().merge(part.clone());
+                }
+                whole.merge(part);
+            }
         }
         whole.sections.sort_by_key(|section| section.lines);
         if whole.sections.is_empty() {
@@ -209,12 +232,19 @@ struct Stream {
     current: Option<Current>,
     command: Option<Command>,
     place: Option<String>,
+    /// The place, where it is a pod or host and no caption of another kind (`=== after ===`).
+    machine: Option<String>,
+    /// What was read at the places before this one, in order.
+    parts: Vec<(Option<String>, Observation)>,
     log: LogReader,
     first_unknown: Option<(u32, String)>,
     last_line: u32,
     /// Log lines just before this one: `ucx_info` prints errors above the entry that they belong to.
     before: Vec<(u32, String)>,
 }
+
+/// Changes of place within one file that are followed.
+const MAX_PARTS: usize = 512;
 
 /// Log lines that are remembered for the output that follows them.
 const MAX_BEFORE: usize = 8;
@@ -301,8 +331,8 @@ impl Stream {
         }
         if let Some((command, host)) = prompt(text) {
             self.close(false);
-            if host.is_some() {
-                self.place = host;
+            if let Some(host) = host {
+                self.go_to(host);
             }
             if let Some(kind) = kind_of_command(&command) {
                 self.open(file, sections, line, kind, Some(&command));
@@ -359,12 +389,26 @@ impl Stream {
         }
         if let Some(place) = caption(trimmed) {
             self.close(true);
-            self.place = Some(place);
+            if names_machine(&place) {
+                self.go_to(place);
+            } else {
+                self.place = Some(place);
+            }
             return;
         }
         if self.first_unknown.is_none() {
             self.first_unknown = Some((line, hint(text)));
         }
+    }
+
+    /// What follows was printed at another place.
+    fn go_to(&mut self, place: String) {
+        if self.machine.as_deref() != Some(&place) && self.parts.len() < MAX_PARTS {
+            let out = std::mem::take(&mut self.out);
+            self.parts.push((self.machine.take(), out));
+            self.machine = Some(place.clone());
+        }
+        self.place = Some(place);
     }
 
     fn offer(&mut self, line: u32, text: &str) -> bool {
@@ -481,6 +525,31 @@ fn not_found(line: &str) -> Option<&'static str> {
             line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-')))
                 .any(|word| word == *program)
         })
+}
+
+/// A caption that names a pod or host: `prefill-0`, `gpu17`, `node A`; not `before`, `run 2` or the name of a tool.
+fn names_machine(caption: &str) -> bool {
+    let mut words = caption.split_whitespace();
+    let first = words.next().unwrap_or_default().to_ascii_lowercase();
+    if [
+        "pod",
+        "node",
+        "host",
+        "container",
+        "worker",
+        "prefill",
+        "decode",
+    ]
+    .iter()
+    .any(|word| first.starts_with(word))
+    {
+        return true;
+    }
+    words.next().is_none()
+        && first.chars().any(|c| c.is_ascii_digit())
+        && !KINDS
+            .iter()
+            .any(|kind| kind.programs.contains(&first.as_str()))
 }
 
 /// `pod A:`, `node gpu-3:`, `=== decode-0 ===`.

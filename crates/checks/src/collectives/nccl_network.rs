@@ -20,7 +20,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "NCCL uses RDMA between nodes",
     source: include_str!("nccl_network.rs"),
-    causes: &[VERBS, OFI],
+    causes: &[VERBS, OFI, COMPLETION],
     notes: &[],
     run: Run::Place(run),
 };
@@ -43,6 +43,15 @@ const OFI: Cause = Cause {
     source: "aws/aws-ofi-nccl (Selected provider is efa); NVIDIA/nccl#229",
 };
 
+const COMPLETION: Cause = Cause {
+    id: "nccl-completion-error",
+    what: "an RDMA operation of NCCL ended with an error (12 or IBV_WC_RETRY_EXC_ERR: the peer did not answer)",
+    why: "collectives stop; KV over the same cards is likely to fail as well",
+    fix: "look at addresses (a routable RoCE v2 GID on both sides), MTU, loss in the network, and at the peer's log",
+    quiet_if: "the peer was stopped at that moment",
+    source: "nccl src/transport/net_ib.cc",
+};
+
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let log = &view.seen.log;
     if let Some(event) = log.of("nccl-no-socket-interface").next() {
@@ -50,6 +59,22 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         findings.push(
             Finding::fail(NAME, &NCCL_IFNAME, "NCCL finds no socket interface")
                 .read_at(std::slice::from_ref(&event.origin), "no interface"),
+        );
+    }
+    if let Some(event) = log.of("nccl-completion-error").next() {
+        let error = event.field("error").unwrap_or_default();
+        let words = error.split_whitespace().next().unwrap_or_default();
+        findings.push(
+            Finding::warn(
+                NAME,
+                &COMPLETION,
+                format!(
+                    "NCCL: an RDMA operation to {} ended with {words}",
+                    event.field("peer").unwrap_or("a peer")
+                ),
+            )
+            .collective()
+            .read_at(std::slice::from_ref(&event.origin), "completion"),
         );
     }
     let mut last: BTreeMap<_, &Event> = BTreeMap::new();

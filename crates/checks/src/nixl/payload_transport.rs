@@ -59,7 +59,7 @@ const SHARED_MEMORY: Cause = Cause {
 
 const LANES: Cause = Cause {
     id: "nixl-lane-line",
-    what: "a UCX endpoint has no lane for one-sided transfers: put and get are emulated (rma_am)",
+    what: "a UCX endpoint has no lane for one-sided transfers (put and get are emulated, rma_am), or has them over tcp",
     why: "reads of KV would be copied by both CPUs; a line of lanes is only a hint",
     fix: "run with UCX_PROTO_INFO=y and look at the table of the peer",
     quiet_if: "the protocol table of the peer shows RDMA or NVLink; endpoints of the process itself",
@@ -77,6 +77,17 @@ const SAME_NODE: Cause = Cause {
 
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let log = &view.seen.log;
+    if let Some(at) = &log.unread_table {
+        findings.push(
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                "a protocol table of UCX is there and could not be read: the transport of the payload is unknown",
+            )
+            .fix("give the log as the process printed it (kubectl logs), without changes to its lines")
+            .read_at(std::slice::from_ref(at), "protocol table"),
+        );
+    }
     let mut of_peers = false;
     let mut own = None;
     for table in &log.tables {
@@ -107,7 +118,7 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
                 table,
             );
         }
-        lanes(&log.lanes, findings);
+        lanes(&log.lanes, log.unread_table.is_some(), findings);
     }
 }
 
@@ -254,7 +265,7 @@ fn of_table(table: &ProtocolTable) -> Option<Finding> {
 }
 
 /// Hints, where no table tells.
-fn lanes(lines: &[LaneLine], findings: &mut Findings) {
+fn lanes(lines: &[LaneLine], unread: bool, findings: &mut Findings) {
     let mut told: BTreeSet<String> = BTreeSet::new();
     for line in lines.iter().filter(|l| l.scope != Scope::SelfEndpoint) {
         let of = |name: &str| -> Vec<&Lane> {
@@ -285,6 +296,17 @@ fn lanes(lines: &[LaneLine], findings: &mut Findings) {
                     &LANES,
                     format!("lanes {peer}: one-sided transfers over {words}"),
                 )
+            } else if all.contains(&Family::Tcp) {
+                Finding::warn(
+                    NAME,
+                    &LANES,
+                    format!(
+                        "lanes {peer}: one-sided transfers over {words}: a part of it may go over tcp"
+                    ),
+                )
+            } else if unread {
+                // The table tells more than lanes, and is there.
+                continue;
             } else {
                 Finding::ok(
                     NAME,
@@ -318,6 +340,9 @@ fn lanes(lines: &[LaneLine], findings: &mut Findings) {
                 .iter()
                 .any(|f| matches!(f, Family::Rdma | Family::GpuIpc))
             {
+                if unread {
+                    continue;
+                }
                 Finding::ok(NAME, format!("lanes {peer}: messages over {words}")).note(
                     "lanes for messages, as MPI uses them, and a hint: no proof about KV over NIXL",
                 )

@@ -27,6 +27,7 @@ pub(crate) const CHECK: Check = Check {
         ROUTE,
         LINK,
         HEALTH,
+        CABLE,
         MLX5_SYMBOL,
     ],
     notes: &[],
@@ -85,6 +86,15 @@ const HEALTH: Cause = Cause {
     fix: "update the firmware; reseat the card; look at the lines around it",
     quiet_if: "no such line",
     source: "Linux drivers/net/ethernet/mellanox/mlx5/core (health.c, events.c)",
+};
+
+const CABLE: Cause = Cause {
+    id: "kernel-nic-cable",
+    what: "the kernel log reports an error of a network card's cable or transceiver",
+    why: "the port loses its link or stays down",
+    fix: "reseat or replace the cable or transceiver of that port; look at its temperature",
+    quiet_if: "the event says plugged, unplugged, enabled or disabled, without an error",
+    source: "Linux drivers/net/ethernet/mellanox/mlx5/core/events.c (Port module event)",
 };
 
 const MLX5_SYMBOL: Cause = Cause {
@@ -253,9 +263,31 @@ fn kernel(view: &NodeView<'_>, findings: &mut Findings) {
             findings,
         );
     }
+    let mut cables: Vec<&str> = Vec::new();
+    for event in log.of("kernel-mlx5-cable") {
+        let text = event.field("text").unwrap_or_default();
+        let device = event.field("device").unwrap_or_default();
+        if !(text.contains("[error]") || text.to_ascii_lowercase().contains("error"))
+            || cables.contains(&device)
+        {
+            continue;
+        }
+        cables.push(device);
+        let words = text.split_once(": ").map_or(text, |(_, words)| words);
+        push(
+            Finding::warn(
+                NAME,
+                &CABLE,
+                format!("the network card {device} reports: {words}"),
+            )
+            .device(device.to_owned()),
+            event,
+            findings,
+        );
+    }
     let fault = log
         .of("kernel-mlx5-health")
-        .map(|e| (e, "reports that its health is compromised"))
+        .map(|e| (e, "reports a fault of its firmware (health)"))
         .chain(
             log.of("kernel-mlx5-pcie-power")
                 .map(|e| (e, "gets too little power from its slot")),

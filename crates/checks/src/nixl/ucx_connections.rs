@@ -25,6 +25,7 @@ pub(crate) const CHECK: Check = Check {
         UNREACHABLE,
         WRONG_INTERFACE,
         BLOCKED,
+        REFUSED,
         NO_HANDLER,
         GET_OFF,
         API,
@@ -54,11 +55,20 @@ const WRONG_INTERFACE: Cause = Cause {
 
 const BLOCKED: Cause = Cause {
     id: "networkpolicy-blocks",
-    what: "a connection of UCX over TCP is not answered, or refused",
-    why: "a network policy or firewall drops or rejects it, or the peer is gone; UCX listens on ports that the kernel picks",
+    what: "a connection of UCX over TCP is not answered",
+    why: "a network policy or firewall drops it, or the peer is gone; UCX listens on ports that the kernel picks",
     fix: "allow all ports between prefill and decode, or set UCX_TCP_PORT_RANGE and allow these",
     quiet_if: "the peer is not up yet",
     source: "UCX tcp_sockcm.c, checked with a dropped SYN",
+};
+
+const REFUSED: Cause = Cause {
+    id: "ucx-peer-not-listening",
+    what: "a connection of UCX over TCP is refused: nothing listens at that address and port",
+    why: "the peer has ended, started again with another port, or is not up yet; a firewall that rejects looks the same",
+    fix: "look whether the peer still runs and at the end of its log; if it does, look for a firewall or network policy that rejects",
+    quiet_if: "the address is that of a container bridge or the loopback (then the interface is wrong); it was not answered (then something drops it)",
+    source: "UCX tcp_sockcm.c, checked with a peer that ended and with a firewall that rejects",
 };
 
 const NO_HANDLER: Cause = Cause {
@@ -132,8 +142,13 @@ fn of(event: &Event) -> Option<(String, Finding)> {
         "ucx-connect-failed" => {
             let (peer, error) = (field("peer"), field("error"));
             let detail = format!("connection to {peer} failed: {error}");
-            if error.contains("timed out") || (error.contains("refused") && !of_bridge(peer)) {
+            if error.contains("timed out") {
                 fail(&BLOCKED, detail)
+            } else if error.contains("refused") && !of_bridge(peer) {
+                fail(
+                    &REFUSED,
+                    format!("{detail}: the peer does not listen there"),
+                )
             } else {
                 fail(&WRONG_INTERFACE, detail)
             }

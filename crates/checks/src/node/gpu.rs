@@ -20,7 +20,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "GPUs are visible and the driver answers",
     source: include_str!("gpu.rs"),
-    causes: &[DRIVER, NONE],
+    causes: &[DRIVER, NONE, XID, XID_NVLINK],
     notes: &[MIG],
     run: Run::Place(run),
 };
@@ -41,6 +41,24 @@ const NONE: Cause = Cause {
     fix: "request nvidia.com/gpu for the container; on the node look for Xid 79 in the kernel log",
     quiet_if: "nothing says that a KV worker runs there (then it is skipped); accelerators of another vendor are there",
     source: "nvidia-smi: No devices were found",
+};
+
+const XID: Cause = Cause {
+    id: "gpu-xid-fault",
+    what: "the kernel log reports a fault of a GPU (Xid 79: it has fallen off the bus; 48, 95: memory; 119, 120: its own processor)",
+    why: "processes on it fail or hang until it is reset, and its KV with them",
+    fix: "drain the node and reset the GPU or the node; where it comes again, have the GPU repaired",
+    quiet_if: "the Xid is one that programs cause (13, 31, 43, 45); the GPU was reset since",
+    source: "NVIDIA GPU debug guidelines: Xid errors",
+};
+
+const XID_NVLINK: Cause = Cause {
+    id: "gpu-xid-nvlink",
+    what: "the kernel log reports an NVLink error (Xid 74, 144 to 150)",
+    why: "transfers over NVLink of that GPU fail or fall back",
+    fix: "look at nvidia-smi nvlink -s and the fabric manager; reset the GPU or the node; a link that stays down is hardware",
+    quiet_if: "the GPU was reset since, and its links are active",
+    source: "NVIDIA GPU debug guidelines: Xid errors",
 };
 
 const MIG: Cause = Cause {
@@ -101,7 +119,50 @@ pub(crate) fn others(view: &NodeView<'_>) -> Vec<String> {
     named
 }
 
+/// GPUs whose errors are told.
+const MAX_TOLD: usize = 64;
+
+/// Errors of GPUs in the kernel log, one line for each GPU and number.
+fn xids(view: &NodeView<'_>, findings: &mut Findings) {
+    let mut told: Vec<(&str, &str)> = Vec::new();
+    for event in view.seen.log.of("kernel-xid") {
+        let (Some(pci), Some(xid)) = (event.field("pci"), event.field("xid")) else {
+            continue;
+        };
+        if told.contains(&(pci, xid)) || told.len() >= MAX_TOLD {
+            continue;
+        }
+        told.push((pci, xid));
+        let finding = match xid {
+            "79" => Finding::fail(
+                NAME,
+                &XID,
+                format!("the GPU at {pci} has fallen off the bus (Xid 79)"),
+            ),
+            "48" | "62" | "95" | "119" | "120" => Finding::warn(
+                NAME,
+                &XID,
+                format!("the kernel log reports a fault of the GPU at {pci} (Xid {xid})"),
+            ),
+            "74" | "144" | "145" | "146" | "147" | "148" | "149" | "150" => Finding::warn(
+                NAME,
+                &XID_NVLINK,
+                format!("the kernel log reports an NVLink error of the GPU at {pci} (Xid {xid})"),
+            ),
+            _ => Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                format!(
+                    "the kernel log has Xid {xid} of the GPU at {pci}; whether the GPU or a program is at fault cannot be seen"
+                ),
+            ),
+        };
+        findings.push(finding.read_at(std::slice::from_ref(&event.origin), "kernel log"));
+    }
+}
+
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
+    xids(view, findings);
     let seen = &view.seen.gpu;
     let others = others(view);
     let mut told = false;

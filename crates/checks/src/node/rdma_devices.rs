@@ -16,6 +16,7 @@ use super::ports::{is_efa, list};
 use super::selection::Selection;
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
+use crate::node::ucx_transports::{Family, family};
 use crate::node_view::NodeView;
 
 const NAME: &str = "node/rdma-devices";
@@ -68,10 +69,10 @@ const ABI: Cause = Cause {
 
 const NOT_LOADABLE: Cause = Cause {
     id: "verbs-provider-not-loadable",
-    what: "libibverbs could not load the provider library of a device that is here",
+    what: "libibverbs could not load the provider library of a device that is here, or may be",
     why: "it leaves the device out; a Python package may bring a libibverbs of its own that looks elsewhere than the distribution's",
     fix: "let the process load the system's libibverbs, or use an image whose UCX is built against it",
-    quiet_if: "the provider is for hardware that is not here",
+    quiet_if: "the provider is for hardware that is not here; UCX uses RDMA all the same",
     source: "rdma-core libibverbs/init.c, dynamic_driver.c (couldn't load driver)",
 };
 
@@ -314,18 +315,76 @@ fn providers(view: &NodeView<'_>, findings: &mut Findings) -> bool {
             );
         }
     }
+    if rdma.devices.is_empty() {
+        unknown_hardware(view, findings);
+    }
     failed && !usable
+}
+
+/// Providers of the hardware that carries KV; others (`libcxgb4`, `librxe`) are missed by nobody.
+const KV_PROVIDERS: [&str; 8] = [
+    "mlx5", "efa", "bnxt_re", "irdma", "ionic", "mana", "hns", "erdma",
+];
+
+/// `mlx5` of `libmlx5-rdmav57.so`.
+fn provider(library: &str) -> Option<&str> {
+    let file = library.rsplit('/').next().unwrap_or(library);
+    file.strip_prefix("lib")
+        .unwrap_or(file)
+        .split(['-', '.'])
+        .next()
+        .filter(|d| !d.is_empty())
+}
+
+/// Providers do not load, and no output lists the devices of this place.
+fn unknown_hardware(view: &NodeView<'_>, findings: &mut Findings) {
+    let log = &view.seen.log;
+    let works = log
+        .lanes
+        .iter()
+        .flat_map(|line| &line.uses)
+        .flat_map(|(_, lanes)| lanes)
+        .chain(
+            log.tables
+                .iter()
+                .flat_map(|t| &t.rows)
+                .flat_map(|r| &r.lanes),
+        )
+        .any(|lane| family(&lane.transport) == Family::Rdma);
+    // A list without a device says that none is here to need one.
+    if works || view.seen.rdma.listings.iter().any(answers) {
+        return;
+    }
+    let problems = &view.seen.software.verbs_problems;
+    let mut names: Vec<&str> = problems
+        .iter()
+        .filter(|p| p.kernel_abi.is_none())
+        .filter_map(|p| provider(&p.driver))
+        .filter(|name| KV_PROVIDERS.contains(name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let first = problems
+        .iter()
+        .find(|p| provider(&p.driver).is_some_and(|name| names.contains(&name)));
+    if let Some(first) = first {
+        findings.push(
+            Finding::warn(
+                NAME,
+                &NOT_LOADABLE,
+                format!(
+                    "libibverbs could not load its providers for {}: devices of that kind, if they are here, are left out",
+                    names.join(", ")
+                ),
+            )
+            .read_at(std::slice::from_ref(&first.origin), "warning"),
+        );
+    }
 }
 
 /// The device here that needs a provider library: `libmlx5-rdmav57.so` is for `mlx5_0`.
 fn needs(view: &NodeView<'_>, library: &str) -> Option<String> {
-    let file = library.rsplit('/').next().unwrap_or(library);
-    let driver = file
-        .strip_prefix("lib")
-        .unwrap_or(file)
-        .split(['-', '.'])
-        .next()
-        .filter(|d| !d.is_empty())?;
+    let driver = provider(library)?;
     view.seen
         .rdma
         .devices

@@ -261,6 +261,17 @@ fn device_cases() -> Vec<Case> {
             &["$ ls -l /sys/class/infiniband\ntotal 0\nlrwxrwxrwx 1 root root 0 Jan  1 00:00 mlx5_0 -> ../../devices/pci0000:15/0000:15:01.0/0000:18:00.0/infiniband/mlx5_0\nlrwxrwxrwx 1 root root 0 Jan  1 00:00 mlx5_1 -> ../../devices/pci0000:15/0000:15:01.0/0000:18:00.1/infiniband/mlx5_1\n"],
             &["$ ls -l /sys/class/infiniband\ntotal 0\nlrwxrwxrwx 1 root root 0 Jan  1 00:00 mlx5_0 -> ../../devices/pci0000:15/0000:15:01.0/0000:18:00.0/infiniband/mlx5_0\nlrwxrwxrwx 1 root root 0 Jan  1 00:00 mlx5_1 -> ../../devices/pci0000:15/0000:15:03.0/0000:2a:00.0/infiniband/mlx5_1\n"],
         ),
+        case(
+            "verbs-provider-not-loadable",
+            Warn,
+            &["libibverbs: Warning: couldn't load driver 'libmlx5-rdmav34.so': libmlx5-rdmav34.so: cannot open shared object file: No such file or directory\n"],
+            // UCX uses RDMA all the same; and a provider of hardware that carries no KV.
+            &[
+                "libibverbs: Warning: couldn't load driver 'libmlx5-rdmav34.so': libmlx5-rdmav34.so: cannot open shared object file: No such file or directory\n\
+                 [1700000000.000001] [a:7    :0]   ucp_worker.c:1855 UCX  INFO    agent inter-node cfg#1 rma(rc_mlx5/mlx5_0:1)  am(rc_mlx5/mlx5_0:1)\n\
+                 libibverbs: Warning: couldn't load driver 'libcxgb4-rdmav34.so': libcxgb4-rdmav34.so: cannot open shared object file: No such file or directory\n",
+            ],
+        ),
         case("dev-infiniband-missing", Fail, &[LS_DEVICES, "$ ls /dev/infiniband\nls: cannot access '/dev/infiniband': No such file or directory\n"], &[LS_DEVICES, NODE_LIST]),
         case("dev-infiniband-missing", Fail, &[BARE_LINK, "$ ibv_devinfo\nNo IB devices found\n"], &[BARE_LINK, opened]),
         case(
@@ -942,6 +953,26 @@ fn log_cases() -> Vec<Case> {
             &[&format!("{}{}", kernel("Link down"), kernel("Link up"))],
         ),
         case(
+            "kernel-nic-cable",
+            Warn,
+            &[
+                "[   12.000001] mlx5_core 0000:18:00.0: Port module event[error]: module 0, Cable error, High Temperature\n",
+            ],
+            &[
+                "[   12.000001] mlx5_core 0000:18:00.0: Port module event: module 0, Cable plugged\n",
+            ],
+        ),
+        case(
+            "kernel-nic-health",
+            Warn,
+            &[
+                "[   12.000001] mlx5_core 0000:18:00.0: health_recovery_work:330:(pid 9): health recovery flow aborted since the nic state is invalid\n",
+            ],
+            &[
+                "[   12.000001] mlx5_core 0000:18:00.0: Port module event: module 0, Cable plugged\n",
+            ],
+        ),
+        case(
             "kernel-nic-health",
             Warn,
             &[
@@ -958,6 +989,14 @@ fn log_cases() -> Vec<Case> {
                 "/usr/lib/x86_64-linux-gnu/libmlx5.so.1: undefined symbol: mlx5dv_get_data_direct_sysfs_path\n",
             ],
             &[&ibstat(&[NDR])],
+        ),
+        case(
+            "nccl-completion-error",
+            Warn,
+            &[
+                "node-a:123:999 [0] NCCL WARN NET/IB: Got completion from peer 10.0.0.6<43210> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129\n",
+            ],
+            &["node-a:123:999 [0] NCCL INFO Using network IB\n"],
         ),
         case(
             "nccl-net-socket",
@@ -1240,4 +1279,117 @@ fn the_matrix_tells_which_ports_count() {
     );
     let report = judge(&[far_is_down, MATRIX.to_owned()], None);
     assert!(with(&report, "ib-port-disabled").is_empty());
+}
+
+/// Something was given, and its own words say why it tells nothing.
+#[test]
+fn what_is_recognised_is_not_called_nothing() {
+    for (text, words) in [
+        (
+            "root@pod:/# ibstat\nbash: ibstat: command not found\n",
+            "command not found",
+        ),
+        (
+            "ibpanic: [412] main: stat of IB device 'mlx5_0' failed: No such file or directory\n",
+            "could not be listed",
+        ),
+        ("root@n:~# lsmod | grep peermem\nroot@n:~# \n", "recognised"),
+    ] {
+        let report = judge(&[text.to_owned()], None);
+        assert_eq!(report.readiness, Readiness::Inconclusive, "{text}");
+        assert!(report.verdict.contains(words), "{text}{}", report.verdict);
+    }
+}
+
+/// Captions, prompts and prefixes of hosts: each machine has its own verdict, whichever comes last.
+#[test]
+fn machines_of_one_file_are_judged_apart() {
+    let good = four(NDR);
+    let bad = ibstat(&[Ib {
+        state: "Down",
+        phys: "Polling",
+        rate: 10,
+        ..NDR
+    }]);
+    let prefixed = |host: &str, text: &str| -> String {
+        text.lines()
+            .map(|line| format!("{host}: {line}\n"))
+            .collect()
+    };
+    for text in [
+        format!("=== prefill-0 ===\n{good}=== decode-0 ===\n{bad}"),
+        format!("=== decode-0 ===\n{bad}=== prefill-0 ===\n{good}"),
+        prefixed("decode-0", &bad) + &prefixed("prefill-0", &good),
+    ] {
+        let report = judge(std::slice::from_ref(&text), None);
+        assert!(with(&report, "ib-port-flapping").is_empty(), "{text}");
+        let down: Vec<&str> = with(&report, "ib-port-down-polling")
+            .iter()
+            .map(|r| r.detail.as_str())
+            .collect();
+        assert!(
+            !down.is_empty() && down.iter().all(|d| d.starts_with("decode-0: ")),
+            "{down:?}\n{text}"
+        );
+        assert!(
+            report
+                .results
+                .iter()
+                .any(|r| r.status == Status::Ok && r.detail.starts_with("prefill-0: "))
+        );
+    }
+    // Captions of times are no machines.
+    let text = format!("=== before ===\n{bad}=== after ===\n{good}");
+    let report = judge(&[text], None);
+    assert!(
+        report
+            .results
+            .iter()
+            .all(|r| !r.detail.contains("before: "))
+    );
+    // A node and a container on it show the same device.
+    let text = format!("root@node-a:~# ibstat\n{good}root@decode-0:/# ibstat\n{good}");
+    let report = judge(&[text], None);
+    assert!(
+        report
+            .results
+            .iter()
+            .all(|r| !r.detail.starts_with("node-a: "))
+    );
+}
+
+/// Lines of `env` and `ucx_info -c` are settings in force; a filter of `ibstat` keeps the states.
+#[test]
+fn settings_and_filtered_states_are_read() {
+    for text in [
+        "$ env | grep UCX\nUCX_NET_DEVICES=mlx5_3:1\nUCX_TLS=tcp,cuda_copy\n",
+        "# ucx_info -c | grep TLS\nUCX_TLS=tcp,cuda_copy\n",
+        "export UCX_TLS=\"tcp,cuda_copy\"\n",
+    ] {
+        let report = judge(&[text.to_owned()], None);
+        assert!(
+            report
+                .results
+                .iter()
+                .any(|r| r.name == "nixl/ucx-settings" && r.status == Status::Warn),
+            "{text}{:#?}",
+            report.results
+        );
+    }
+    let text = "$ ibstat | grep -e CA -e State -e Rate\n\
+        CA 'mlx5_0'\n\tCA type: MT4129\n\t\tState: Active\n\t\tRate: 400\n\
+        CA ’mlx5_1’\n\tCA type: MT4129\n\t\tState: Down\n\t\tRate: 10\n";
+    let report = judge(&[text.to_owned()], None);
+    let details: Vec<&str> = report.results.iter().map(|r| r.detail.as_str()).collect();
+    assert!(
+        details.iter().any(|d| d.contains("mlx5_0:1 active")),
+        "{details:?}"
+    );
+    assert!(
+        report
+            .results
+            .iter()
+            .any(|r| r.note.as_deref().is_some_and(|n| n.contains("mlx5_1:1"))),
+        "{details:?}"
+    );
 }

@@ -211,6 +211,18 @@ fn cases() -> Vec<Case> {
 fn gpus() -> Vec<Case> {
     vec![
         case(
+            "gpu-xid-fault",
+            Status::Fail,
+            "[  999.9] NVRM: Xid (PCI:0000:1b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n",
+            "[  999.9] NVRM: Xid (PCI:0000:1b:00): 31, pid=77, name=python3, MMU Fault\n",
+        ),
+        case(
+            "gpu-xid-nvlink",
+            Status::Warn,
+            "[  999.9] NVRM: Xid (PCI:0008:01:00): 145, RLW_SRC_TRACK Nonfatal XC0 i0 Link 06\n",
+            "[  999.9] NVRM: Xid (PCI:0008:01:00): 13, pid=77, name=python3, Graphics Exception\n",
+        ),
+        case(
             "gpu-driver-not-answering",
             Status::Fail,
             "$ nvidia-smi\nFailed to initialize NVML: Driver/library version mismatch\n",
@@ -888,6 +900,18 @@ fn messages() -> Vec<Case> {
             ),
         ),
         case(
+            "ucx-peer-not-listening",
+            Status::Fail,
+            ucx(
+                "ERROR",
+                "connect(fd=27, dest_addr=10.9.0.4:3033) failed: Connection refused",
+            ),
+            ucx(
+                "ERROR",
+                "connect(fd=27, dest_addr=10.9.0.4:3033) failed: Connection timed out",
+            ),
+        ),
+        case(
             "networkpolicy-blocks",
             Status::Fail,
             ucx(
@@ -1307,4 +1331,98 @@ fn a_row_that_is_missing_is_unknown() {
     let report = judge(&topo(3, &TWO, &GOOD[..2]), None, |_| {});
     assert_eq!(report.counts().ok, 0);
     assert!(report.results.iter().any(|r| r.detail.contains("GPU2")));
+}
+
+/// Collectors of logs put words before a line and behind it; a table is read all the same, and lanes beside a table
+/// that cannot be read earn nothing.
+#[test]
+fn a_table_counts_whatever_stands_around_its_lines() {
+    const READ: &str = "remote memory read by ucp_get*(multi) into cuda/GPU0 from cuda";
+    let lane = "[1700000000.000001] [decode-0:7    :0]      ucp_worker.c:1855 UCX  INFO    agent inter-node cfg#1 rma(rc_mlx5/mlx5_0:1)  am(rc_mlx5/mlx5_0:1)\n";
+    let rows = [
+        "+--------+-----------+----------+",
+        "| agent inter-node cfg#1         |",
+        &format!("| {READ} |"),
+        "+--------+-----------+----------+",
+        "| Range  | Description | Config |",
+        "+--------+-----------+----------+",
+        "| 0..inf | zero-copy | tcp/eth0 |",
+        "+--------+-----------+----------+",
+    ];
+    let prefixed: Vec<String> = rows
+        .iter()
+        .map(|row| format!("[1700000000.000002] [decode-0:7    :0]   {row}"))
+        .collect();
+    let around = |before: &str, after: &str| -> String {
+        std::iter::once(lane.trim_end().to_owned())
+            .chain(prefixed.iter().cloned())
+            .map(|line| format!("{before}{line}{after}\n"))
+            .collect()
+    };
+    let boxes = lane.to_owned()
+        + &prefixed
+            .join("\n")
+            .replace('|', "│")
+            .replace("+-", "┼─")
+            .replace("--", "──");
+    let texts = [
+        around("", ""),
+        around("{\"log\":\"", "\\n\",\"stream\":\"stdout\"}"),
+        around("{\"log\":\"", "\\n\",\"stream\":\"std"),
+        around("2026-01-02T03:04:05Z\t{pod=\"decode-0\"}\t", ""),
+        around("decode-0 main ", ""),
+        around("[1,0]<stdout>:", ""),
+        around("12:", ""),
+        around("worker.log:12:", ""),
+        around("\"2026-01-02\",\"", "\""),
+        around("[2026-01-02 03:04:05] ", ""),
+        around("", "").replace("[1700000000.000002]", "[2026/01/02 03:04:05.123]"),
+        lane.to_owned() + &rows.join("\n"),
+        boxes,
+    ];
+    for text in texts {
+        let report = judge(&text, None, |_| {});
+        assert!(
+            with(&report, "nixl-proto-table")
+                .iter()
+                .any(|r| r.status == Status::Fail),
+            "{text}\n{:#?}",
+            report.results
+        );
+    }
+    // Bars that became something else: the table shows and says nothing, so nothing is ok.
+    let unread = lane.to_owned() + &rows.join("\n").replace('|', ";");
+    let report = judge(&unread, None, |_| {});
+    assert!(
+        report
+            .results
+            .iter()
+            .all(|r| r.name != "nixl/payload-transport" || r.status == Status::Skipped),
+        "{:#?}",
+        report.results
+    );
+}
+
+/// TCP beside RDMA in the lanes of the payload is no green light, in whichever order.
+#[test]
+fn lanes_that_mix_rdma_and_tcp_warn() {
+    for uses in [
+        "rma(rc_mlx5/mlx5_0:1 tcp/eth0)  am(rc_mlx5/mlx5_0:1)",
+        "rma(tcp/eth0 rc_mlx5/mlx5_0:1)  am(tcp/eth0)",
+    ] {
+        let text = ucx("INFO", &format!("  agent inter-node cfg#1 {uses}"));
+        let report = judge(&text, None, |_| {});
+        assert_eq!(
+            with(&report, "nixl-lane-line").first().map(|r| r.status),
+            Some(Status::Warn),
+            "{:#?}",
+            report.results
+        );
+    }
+    // Control messages over tcp are normal.
+    let text = ucx(
+        "INFO",
+        "  agent inter-node cfg#1 rma(rc_mlx5/mlx5_0:1)  am(rc_mlx5/mlx5_0:1 tcp/eth0)",
+    );
+    assert!(with(&judge(&text, None, |_| {}), "nixl-lane-line").is_empty());
 }

@@ -16,6 +16,9 @@ pub struct Log {
     pub lanes: Vec<LaneLine>,
     /// UCX: which protocol it uses for which size.
     pub tables: Vec<ProtocolTable>,
+    /// UCX: the first line of a protocol table that is there and could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread_table: Option<Origin>,
     /// Events that were left out because there were too many.
     pub dropped: u64,
 }
@@ -33,6 +36,9 @@ impl Merge for Log {
         }
         for table in later.tables {
             self.add_table(table);
+        }
+        if self.unread_table.is_none() {
+            self.unread_table = later.unread_table;
         }
         self.dropped = self.dropped.saturating_add(later.dropped);
     }

@@ -20,6 +20,8 @@ pub mod software;
 pub mod topology;
 mod unanswered;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use fact::merge_fields;
@@ -56,6 +58,10 @@ pub struct Observation {
     pub process: process::Processes,
     /// Logs.
     pub log: log::Log,
+    /// The same by the pod or host that the text names, so that machines can be told apart; what stands under no name
+    /// has the empty one.
+    #[serde(skip)]
+    pub places: BTreeMap<String, Observation>,
 }
 
 merge_fields!(Observation {
@@ -71,5 +77,6 @@ merge_fields!(Observation {
     interfaces,
     software,
     process,
-    log
+    log,
+    places
 });

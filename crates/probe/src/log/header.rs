@@ -26,7 +26,7 @@ pub(super) fn read(line: &str) -> Header<'_> {
         severity: None,
         process: Process::default(),
     };
-    let mut rest = line.trim_start();
+    let mut rest = ucx_part(line).unwrap_or(line).trim_start();
     if let Some((stamp, after)) = bracket(rest)
         && is_time(stamp)
     {
@@ -70,6 +70,20 @@ pub(super) fn read(line: &str) -> Header<'_> {
     header
 }
 
+/// Where the prefix of UCX begins: collectors of logs put all kinds of words before it.
+fn ucx_part(line: &str) -> Option<&str> {
+    line.match_indices('[')
+        .take(16)
+        .filter_map(|(at, _)| line.get(at..))
+        .find(|part| {
+            bracket(part).is_some_and(|(inside, after)| {
+                process(inside).is_some()
+                    || (is_time(inside)
+                        && bracket(after).is_some_and(|(who, _)| process(who).is_some()))
+            })
+        })
+}
+
 /// `[text] rest`
 fn bracket(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix('[')?;
@@ -86,7 +100,13 @@ fn process(text: &str) -> Option<Process> {
     let mut parts = text.split(':');
     let host = parts.next()?.trim();
     let pid = parts.next()?.trim().parse().ok()?;
-    parts.next()?;
+    let thread = parts.next()?.trim();
+    // `[2026-01-02 03:04:05]` and `[03:04:05]` are times.
+    let time = host.contains(' ')
+        || (!host.is_empty() && host.len() <= 2 && host.chars().all(|c| c.is_ascii_digit()));
+    if time || !thread.chars().all(|c| c.is_ascii_digit()) {
+        return None;
+    }
     Some(Process {
         host: (!host.is_empty()).then(|| keep(host)),
         pid: Some(pid),

@@ -72,22 +72,40 @@ impl LogReader {
             // Rows between `|` are tables of UCX only behind its prefix or a `#`.
             if header.ucx_prefix
                 || text.trim_start().starts_with('#')
+                || table::is_title(&row)
                 || self.tables.building(&header.process)
             {
                 let from = self.provenance(file, sections, place, line, Component::Ucx);
                 if self
                     .tables
-                    .row(row, Origin::line(&from, line), &header.process, out)
+                    .row(&row, Origin::line(&from, line), &header.process, out)
                 {
                     return true;
                 }
                 return header.ucx_prefix;
             }
         }
+        if table::shows(header.rest) {
+            let from = self.provenance(file, sections, place, line, Component::Ucx);
+            out.log
+                .unread_table
+                .get_or_insert_with(|| Origin::line(&from, line));
+            return true;
+        }
         if let Some(found) = lanes::read(header.rest) {
             let from = self.provenance(file, sections, place, line, Component::Ucx);
             out.log
                 .add_lanes(found.with(Origin::line(&from, line), header.process));
+            return true;
+        }
+        if let Some((name, value)) = assignment(text) {
+            let component = if name.starts_with("NCCL_") {
+                Component::Nccl
+            } else {
+                Component::Ucx
+            };
+            let from = self.provenance(file, sections, place, line, component);
+            variable(name, value, &Origin::line(&from, line), out);
             return true;
         }
         let Some((pattern, mut fields)) = patterns::find(&header) else {
@@ -210,6 +228,26 @@ fn side_facts(
         }
         _ => {}
     }
+}
+
+/// `UCX_TLS=rc,cuda_copy`, as `env` and `ucx_info -c` print it; also after `export` or `declare -x`. Only names of the
+/// catalogue that begin as transports' do, and nothing else may stand in the line.
+fn assignment(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim();
+    let text = text
+        .strip_prefix("export ")
+        .or_else(|| text.strip_prefix("declare -x "))
+        .unwrap_or(text);
+    let (name, value) = text.split_once('=')?;
+    let value = match value.strip_prefix(['"', '\'']) {
+        Some(inside) => inside.strip_suffix(['"', '\''])?,
+        None if value.contains([' ', '\t', '$', ';']) => return None,
+        None => value,
+    };
+    let transport = ["UCX_", "NIXL_", "NCCL_", "MOONCAKE_", "FI_", "VLLM_NIXL_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix));
+    (transport && settings::catalogue::is_allowed(name)).then_some((name, value))
 }
 
 /// A setting in force; only names of the catalogue are kept.

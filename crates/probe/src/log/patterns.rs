@@ -493,6 +493,11 @@ static PATTERNS: &[Pattern] = &[
     line("nccl-nvls", Nccl, "Failed to bind NVLink SHARP{text}"),
     line("nccl-version", Nccl, "NCCL version {version}"),
     line("nccl-bootstrap", Nccl, "Bootstrap : Using {interface}"),
+    line(
+        "nccl-completion-error",
+        Nccl,
+        "Got completion from peer {peer} with {error}",
+    ),
     line("nccl-warning", Nccl, "{text}"),
     // Gloo.
     line(
@@ -554,6 +559,21 @@ static PATTERNS: &[Pattern] = &[
         "kernel-mlx5-health",
         Kernel,
         "mlx5_core {device}: {} health compromised{text}",
+    ),
+    line(
+        "kernel-mlx5-health",
+        Kernel,
+        "mlx5_core {device}: health_recovery{text}",
+    ),
+    line(
+        "kernel-mlx5-health",
+        Kernel,
+        "mlx5_core {device}: assert_var[{text}",
+    ),
+    line(
+        "kernel-mlx5-health",
+        Kernel,
+        "mlx5_core {device}: {}irmware internal error{text}",
     ),
     line(
         "kernel-mlx5-command",

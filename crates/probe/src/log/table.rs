@@ -1,5 +1,6 @@
 //! Protocol tables of UCX, in both layouts.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use model::Observation;
@@ -27,13 +28,54 @@ struct Building {
     title: Option<(String, Origin)>,
 }
 
-/// The part of a line that is a row or a rule of a table.
-pub(super) fn content(text: &str) -> Option<&str> {
+/// The part of a line that is a row or a rule of a table. What stands behind it (quotes, the end of a JSON record)
+/// is left out.
+pub(super) fn content(text: &str) -> Option<Cow<'_, str>> {
     let text = text.trim();
     let text = text.strip_prefix('#').map_or(text, str::trim);
-    let row = text.len() >= 2 && text.starts_with('|') && text.ends_with('|');
-    let rule = text.starts_with("+-") && text.chars().all(|c| matches!(c, '+' | '-'));
-    (row || rule).then_some(text)
+    // Terminals and documents draw tables with characters of their own.
+    let text = if text.chars().any(|c| ('\u{2500}'..='\u{257f}').contains(&c)) {
+        Cow::Owned(text.chars().map(plain).collect())
+    } else {
+        Cow::Borrowed(text)
+    };
+    let first = text.chars().next()?;
+    if !matches!(first, '|' | '+') {
+        return None;
+    }
+    let end = text.rfind(first)?.checked_add(1)?;
+    let whole = end == text.len() || text.get(end..)?.starts_with(['"', '\\', '\'']);
+    let part = text.get(..end)?;
+    let row = part.len() >= 2 && first == '|';
+    let rule = part.starts_with("+-") && part.chars().all(|c| matches!(c, '+' | '-'));
+    if !(whole && (row || rule)) {
+        return None;
+    }
+    Some(match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.get(..end)?),
+        Cow::Owned(text) => Cow::Owned(text.get(..end)?.to_owned()),
+    })
+}
+
+fn plain(c: char) -> char {
+    match c {
+        '│' | '┃' | '║' => '|',
+        '─' | '━' | '═' => '-',
+        '\u{2500}'..='\u{257f}' => '+',
+        c => c,
+    }
+}
+
+/// The title of a table.
+pub(super) fn is_title(row: &str) -> bool {
+    row.starts_with('|') && row.contains(" cfg#")
+}
+
+/// A part of a table stands in this line, whatever stands around it.
+pub(super) fn shows(text: &str) -> bool {
+    text.contains("remote memory write by ucp_put")
+        || text.contains("remote memory read by ucp_get")
+        || (text.contains(['|', '│', '¦']) && text.contains(" cfg#") && !text.contains('('))
 }
 
 impl Tables {

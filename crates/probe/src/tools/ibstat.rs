@@ -14,7 +14,9 @@ pub(crate) const KIND: Kind = Kind {
     tool: Tool::Ibstat,
     programs: &["ibstat"],
     command: |_| true,
-    starts: |line, _| ca_name(line).is_some() || orphan(line),
+    starts: |line, _| {
+        ca_name(line).is_some() || orphan(line) || line.trim_start().starts_with("ibpanic: ")
+    },
     open: |command| Box::new(Ibstat::new(command)),
 };
 
@@ -30,6 +32,8 @@ struct Ibstat {
     any_port: bool,
     /// Fields of a port stand before any device is named: the start is cut off.
     headless: bool,
+    /// The line `Port 1:` was filtered out: the field that began the port.
+    unnamed: Option<&'static str>,
     last_field: &'static str,
     error: Option<String>,
     cut: Option<String>,
@@ -39,8 +43,10 @@ struct Ibstat {
 fn ca_name(line: &str) -> Option<&str> {
     let rest = line.trim().strip_prefix("CA")?;
     let name = rest.trim_start_matches([':', ' ']);
-    let name = name.strip_prefix(['\'', '"', '‘'])?;
-    let name = name.split(['\'', '"', '’', ':']).next()?;
+    let name = name.strip_prefix(['\'', '"', '‘', '’', '“', '”', '`', '´'])?;
+    let name = name
+        .split(['\'', '"', '‘', '’', '“', '”', '`', '´', ':'])
+        .next()?;
     is_name(name).then_some(name)
 }
 
@@ -72,6 +78,11 @@ const FIELDS: &[&str] = &[
     "Link layer",
 ];
 
+/// Fields of a port that are worth a port whose own line is not there.
+fn of_port(field: &str) -> bool {
+    matches!(field, "State" | "Physical state" | "Rate" | "Link layer")
+}
+
 impl Ibstat {
     fn new(command: Option<&Command>) -> Self {
         Self {
@@ -86,6 +97,7 @@ impl Ibstat {
             ports_seen: 0,
             any_port: false,
             headless: false,
+            unnamed: None,
             last_field: "",
             error: None,
             cut: None,
@@ -94,6 +106,7 @@ impl Ibstat {
 
     fn end_of_port(&mut self) {
         if self.port.take().is_some()
+            && self.unnamed.take().is_none()
             && self.last_field != "Link layer"
             && !self.last_field.is_empty()
         {
@@ -179,6 +192,19 @@ impl Parser for Ibstat {
             return true;
         };
         let origin = at.origin();
+        if of_port(field) {
+            match (self.port, self.unnamed) {
+                // Ports come in order, and each has a field once.
+                (None, _) => {
+                    self.port = Some(1);
+                    self.unnamed = Some(field);
+                }
+                (Some(number), Some(first)) if first == *field => {
+                    self.port = Some(number.saturating_add(1));
+                }
+                _ => {}
+            }
+        }
         let port_number = self.port;
         let Some(ca) = device(out, &name) else {
             return true;

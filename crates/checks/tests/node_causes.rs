@@ -1182,9 +1182,11 @@ fn machines_of_one_file_are_judged_apart() {
         ..NDR
     }]);
     let prefixed = |host: &str, text: &str| -> String {
-        text.lines()
-            .map(|line| format!("{host}: {line}\n"))
-            .collect()
+        let mut out = String::new();
+        for line in text.lines() {
+            writeln!(out, "{host}: {line}").unwrap();
+        }
+        out
     };
     for text in [
         format!("=== prefill-0 ===\n{good}=== decode-0 ===\n{bad}"),

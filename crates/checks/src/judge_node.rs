@@ -1,7 +1,7 @@
 //! Runs the checks over what was observed in one place and says what follows.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::observation::{Completeness, Fact, NotRead, Observation};
 use model::verdict::readiness_of;
@@ -97,7 +97,42 @@ fn run_checks(facts: &NodeFacts) -> Vec<CheckResult> {
             run(&view, &mut findings);
         }
     }
-    findings.into_results()
+    folded(findings.into_results())
+}
+
+/// Findings of one kind that are told one by one; a log can have thousands.
+const MAX_ALIKE: usize = 64;
+
+/// The first findings of each kind, with the number of those left out.
+fn folded(results: Vec<CheckResult>) -> Vec<CheckResult> {
+    let mut kinds = BTreeMap::new();
+    let mut kept: Vec<CheckResult> = Vec::new();
+    for result in results {
+        let key = (
+            result.name.clone(),
+            result.cause,
+            result.status == Status::Fail,
+        );
+        let (count, last) = kinds.entry(key).or_insert((0_usize, 0_usize));
+        *count = count.saturating_add(1);
+        if *count <= MAX_ALIKE {
+            *last = kept.len();
+            kept.push(result);
+        }
+    }
+    for (count, last) in kinds.into_values() {
+        let more = count.saturating_sub(MAX_ALIKE);
+        if more > 0
+            && let Some(result) = kept.get_mut(last)
+        {
+            let words = format!("{more} more like this are left out");
+            result.note = Some(match result.note.take() {
+                Some(before) => format!("{before}; {words}"),
+                None => words,
+            });
+        }
+    }
+    kept
 }
 
 /// `a, b, c and 5 more`.

@@ -51,7 +51,7 @@ pub(crate) struct PortRef<'f> {
 }
 
 /// What ports are compared by: peers are ports of the same kind of card.
-type Class<'f> = (Fabric, Option<&'f str>, Option<u32>, Option<&'f str>);
+pub(crate) type Class<'f> = (Fabric, Option<&'f str>, Option<u32>, Option<&'f str>);
 
 impl<'f> PortRef<'f> {
     /// `mlx5_0:1`, as UCX names it.

@@ -4,7 +4,9 @@
 //! `200 Gb/sec (2X NDR)` is a whole 200G port. Only where nothing faster is there is a low rate told as such. Ports
 //! that are down print a placeholder, and are not looked at.
 
-use super::ports::{Fabric, PortRef, list, ports, rate, rate_of};
+use std::collections::BTreeMap;
+
+use super::ports::{Class, Fabric, PortRef, list, ports, rate, rate_of};
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::node_view::NodeView;
@@ -70,7 +72,9 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let Some(fastest) = active.iter().map(|(_, rate)| *rate).max() else {
         return;
     };
+    let matrix = active.iter().any(|(port, _)| port.near);
     let before = findings.results().len();
+    let kinds = kinds(&active);
     for (port, mbps) in &active {
         if !speed_is_known(port, *mbps) {
             continue;
@@ -86,7 +90,7 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
             ));
             continue;
         }
-        let slow_among_peers = degraded(port, *mbps, &active);
+        let slow_among_peers = degraded(port, *mbps, matrix, &kinds);
         if let Some(peers) = slow_among_peers {
             findings.push(at(
                 port,
@@ -169,30 +173,41 @@ fn speed_is_known(port: &PortRef<'_>, mbps: u64) -> bool {
         && !port.port.lane_mbps.is_seen())
 }
 
+/// The rates of the ports that are compared, by kind of card; storage ports of the same card may be slower on purpose,
+/// and a matrix tells them apart.
+fn kinds<'f>(active: &[(&PortRef<'f>, u64)]) -> BTreeMap<Class<'f>, Vec<u64>> {
+    let matrix = active.iter().any(|(p, _)| p.near);
+    let mut kinds: BTreeMap<Class<'f>, Vec<u64>> = BTreeMap::new();
+    for (port, mbps) in active {
+        if !port.name.contains("bond") && (!matrix || port.near || port.selected) {
+            kinds.entry(port.class()).or_default().push(*mbps);
+        }
+    }
+    kinds
+}
+
 /// The rate of the peers, where this port is one of few that are slower.
-fn degraded(port: &PortRef<'_>, mbps: u64, active: &[(&PortRef<'_>, u64)]) -> Option<u64> {
+fn degraded(
+    port: &PortRef<'_>,
+    mbps: u64,
+    matrix: bool,
+    kinds: &BTreeMap<Class<'_>, Vec<u64>>,
+) -> Option<u64> {
     let known_card = port.device.hca_type.is_seen() || port.device.vendor_part_id.is_seen();
     // Without the kind of card, Ethernet ports may be anything; InfiniBand ports rarely differ.
     if port.name.contains("bond") || (!known_card && port.fabric != Fabric::InfiniBand) {
         return None;
     }
-    // Storage ports of the same card may be slower on purpose; the matrix tells them apart.
-    let matrix = active.iter().any(|(p, _)| p.near);
     if matrix && !port.near && !port.selected {
         return None;
     }
-    let peers: Vec<u64> = active
-        .iter()
-        .filter(|(p, _)| {
-            p.class() == port.class()
-                && !p.name.contains("bond")
-                && (!matrix || p.near || p.selected)
-        })
-        .map(|(_, rate)| *rate)
-        .collect();
+    let peers = kinds.get(&port.class())?;
     let most = peers.iter().max().copied()?;
+    if mbps >= most {
+        return None;
+    }
     let slow = peers.iter().filter(|rate| **rate < most).count();
-    (mbps < most && slow * 4 <= peers.len()).then_some(most)
+    (slow * 4 <= peers.len()).then_some(most)
 }
 
 /// An InfiniBand port that trained on fewer lanes than it has. One lane is never a whole port; two are one of 200G,

@@ -1354,10 +1354,11 @@ fn a_table_counts_whatever_stands_around_its_lines() {
         .map(|row| format!("[1700000000.000002] [decode-0:7    :0]   {row}"))
         .collect();
     let around = |before: &str, after: &str| -> String {
-        std::iter::once(lane.trim_end().to_owned())
-            .chain(prefixed.iter().cloned())
-            .map(|line| format!("{before}{line}{after}\n"))
-            .collect()
+        let mut text = String::new();
+        for line in std::iter::once(lane.trim_end()).chain(prefixed.iter().map(String::as_str)) {
+            writeln!(text, "{before}{line}{after}").unwrap();
+        }
+        text
     };
     let boxes = lane.to_owned()
         + &prefixed

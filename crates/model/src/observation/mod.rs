@@ -61,7 +61,7 @@ pub struct Observation {
     /// The same by the pod or host that the text names, so that machines can be told apart; what stands under no name
     /// has the empty one.
     #[serde(skip)]
-    pub places: BTreeMap<String, Observation>,
+    pub places: BTreeMap<String, Self>,
 }
 
 merge_fields!(Observation {

@@ -1,6 +1,9 @@
 //! The lines that mean something: which words, and what they name.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 use model::observation::log::Component::{
     self, Engine, FabricManager, Gloo, Kernel, Libfabric, Nccl, Nixl, Ucx, Verbs,
@@ -644,13 +647,53 @@ fn needs_prefix(pattern: &Pattern, header: &Header<'_>) -> bool {
     }
 }
 
+/// The longest words between gaps.
+fn longest_words(template: &'static str) -> &'static str {
+    template
+        .split('{')
+        .enumerate()
+        .map(|(n, part)| match (n, part.split_once('}')) {
+            (1.., Some((_, words))) => words,
+            _ => part,
+        })
+        .max_by_key(|words| words.len())
+        .unwrap_or_default()
+}
+
+/// Which kinds have their longest words in a line, in order; a log of a million lines cannot try all of them on each.
+fn possible(line: &str) -> Vec<usize> {
+    static ALWAYS: LazyLock<Vec<usize>> = LazyLock::new(|| {
+        let all = PATTERNS.iter().enumerate();
+        all.filter(|(_, p)| longest_words(p.words).is_empty())
+            .map(|(n, _)| n)
+            .collect()
+    });
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let words = PATTERNS.iter().map(|p| longest_words(p.words));
+        AhoCorasick::new(words.map(|w| if w.is_empty() { "\0" } else { w })).ok()
+    });
+    let Some(words) = WORDS.as_ref() else {
+        return (0..PATTERNS.len()).collect();
+    };
+    let mut possible = ALWAYS.clone();
+    possible.extend(
+        words
+            .find_overlapping_iter(line)
+            .map(|found| found.pattern().as_usize()),
+    );
+    possible.sort_unstable();
+    possible.dedup();
+    possible
+}
+
 /// The first kind that a line is of. Lines of commands that search for such words are none.
 pub(super) fn find(header: &Header<'_>) -> Option<(&'static Pattern, Fields)> {
     let text = header.rest;
     if text.len() < 8 || text.len() > 64 * 1024 {
         return None;
     }
-    PATTERNS.iter().find_map(|pattern| {
+    possible(header.line).into_iter().find_map(|n| {
+        let pattern = PATTERNS.get(n)?;
         if needs_prefix(pattern, header) {
             return None;
         }

@@ -23,6 +23,8 @@ pub(crate) mod ucx_info;
 pub(crate) mod ulimit;
 pub(crate) mod uname;
 
+use std::collections::BTreeSet;
+
 use model::Observation;
 use model::observation::Tool;
 use model::observation::rdma::{Device, Listing, Port};
@@ -109,11 +111,11 @@ pub(crate) fn port<'a>(out: &'a mut Observation, name: &str, number: u32) -> Opt
 
 /// Device names that an output lists, in order and once each.
 #[derive(Default)]
-pub(crate) struct Names(Vec<String>);
+pub(crate) struct Names(Vec<String>, BTreeSet<String>);
 
 impl Names {
     pub(crate) fn add(&mut self, name: &str) {
-        if self.0.len() < MAX_DEVICES && !self.0.iter().any(|held| held == name) {
+        if self.0.len() < MAX_DEVICES && self.1.insert(name.to_owned()) {
             self.0.push(name.to_owned());
         }
     }
@@ -130,6 +132,7 @@ impl Names {
         error: Option<String>,
         out: &mut Observation,
     ) {
+        self.1.clear();
         if out.rdma.listings.len() < MAX_ERRORS {
             out.rdma.listings.push(Listing {
                 origin: at.origin(),

@@ -230,7 +230,8 @@ fn what_was_not_reached_is_not_taken_as_absent() {
         ..tree.options()
     })
     .unwrap();
-    for end in (0..raw.len()).step_by(97) {
+    // Without its last line break a stream is complete all the same.
+    for end in (0..raw.len().saturating_sub(1)).step_by(97) {
         let stream = Stream::parse(&raw[..end]);
         assert!(!stream.is_complete());
         let seen = observe(&stream);

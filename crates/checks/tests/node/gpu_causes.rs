@@ -1427,3 +1427,15 @@ fn lanes_that_mix_rdma_and_tcp_warn() {
     );
     assert!(with(&judge(&text, None, |_| {}), "nixl-lane-line").is_empty());
 }
+
+/// The matrix of AMD's tool has the same titles and none of NVIDIA's words: nothing about NVLink follows.
+#[test]
+fn a_matrix_of_rocm_is_not_nvidias() {
+    let text = "       GPU0         GPU1\nGPU0   0            XGMI\nGPU1   XGMI         0\n";
+    let report = judge(text, None, |_| {});
+    assert!(
+        report.results.iter().all(|r| !r.name.starts_with("node/")),
+        "{:#?}",
+        report.results
+    );
+}

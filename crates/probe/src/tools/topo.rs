@@ -14,7 +14,7 @@ pub(crate) const KIND: Kind = Kind {
     programs: &["nvidia-smi"],
     command: |command| command.has("topo") && !p2p_command(command),
     starts: |line, next| {
-        header(line).is_some_and(|h| !h.gpus.is_empty()) && !p2p_row(next)
+        header(line).is_some_and(|h| !h.gpus.is_empty()) && !p2p_row(next) && !rocm_row(next)
             || (row_start(line) && !p2p_row(line))
     },
     open: |command| Box::new(Topo::new(command, false)),
@@ -144,6 +144,14 @@ fn row_start(line: &str) -> bool {
         && words
             .next()
             .is_none_or(|w| level(w).is_some() || w.contains('-'))
+}
+
+/// A row of `rocm-smi --showtopo`, which has the same titles: `GPU0   0   XGMI`.
+fn rocm_row(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next().is_some_and(gpu_label)
+        && (words.clone().any(|w| matches!(w, "XGMI" | "PCIE"))
+            || words.next().is_some_and(|w| w.parse::<u32>().is_ok()))
 }
 
 fn p2p_row(line: &str) -> bool {

@@ -12,6 +12,9 @@ use crate::args::{Color, OutputArgs};
 use crate::overwrite;
 use crate::sources::reason;
 
+/// Bytes that are written at once.
+const BUFFER: usize = 64 * 1024;
+
 /// One output that was asked for.
 struct Target {
     format: Format,
@@ -122,7 +125,7 @@ impl Outputs {
         for target in self.targets.iter().filter(|t| t.file.is_none()) {
             let terminal = io::stdout().is_terminal();
             let options = self.options(terminal);
-            let mut out = BufWriter::new(io::stdout().lock());
+            let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
             let written = render(target.format, &options, &mut out).and_then(|()| out.flush());
             match written {
                 // The reader has seen enough (head, less): no error of ours.

@@ -230,6 +230,8 @@ fn rendered(
 /// their own names: what stands beside a file can belong to it.
 fn once(work: &mut Vec<Work>) {
     let mut seen = HashSet::new();
+    // A directory is resolved once, whatever the number of its files.
+    let mut resolved: HashMap<PathBuf, PathBuf> = HashMap::new();
     work.retain(|item| match item {
         Work::Stdin => seen.insert(PathBuf::from("-")),
         Work::File(path) if is_open_pipe(path) => true,
@@ -238,7 +240,12 @@ fn once(work: &mut Vec<Work>) {
                 .parent()
                 .filter(|d| !d.as_os_str().is_empty())
                 .unwrap_or(Path::new("."));
-            let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+            let directory = match resolved.get(directory) {
+                Some(known) => known,
+                None => resolved.entry(directory.to_owned()).or_insert_with(|| {
+                    fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned())
+                }),
+            };
             seen.insert(directory.join(path.file_name().unwrap_or_default()))
         }
         Work::Problem(..) | Work::Done(..) => true,

@@ -28,7 +28,7 @@ pub(crate) fn render(report: &Report, options: &Options, out: &mut dyn Write) ->
     // So many deployments do not fit in any case; writing them several times to find out takes time.
     if report.deployments.len() > MANY {
         document.sources_of_ok(0);
-        let mut out = io::BufWriter::new(out);
+        let mut out = io::BufWriter::with_capacity(64 * 1024, out);
         write_pretty(&document, &mut out)?;
         out.write_all(b"\n")?;
         return out.flush();

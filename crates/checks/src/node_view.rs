@@ -3,6 +3,8 @@
 use model::Role;
 use model::observation::{Observation, Unanswered};
 
+use crate::node::ucx_build::folder;
+
 /// What `node` judges.
 #[derive(Debug, Clone, Default)]
 pub struct NodeFacts {
@@ -59,7 +61,6 @@ impl<'f> NodeView<'f> {
         if self.facts.saved {
             return true;
         }
-        let folder = |path: &'f str| path.rsplit_once('/').map(|(folder, _)| folder);
         let mapped = || {
             self.seen
                 .process
@@ -67,13 +68,13 @@ impl<'f> NodeView<'f> {
                 .values()
                 .flat_map(|process| process.libraries.value().into_iter().flatten())
                 .filter(|library| library.library == "libucp" || library.library == "libucs")
-                .filter_map(|library| folder(&library.path))
+                .map(|library| folder(&library.path))
         };
         self.seen
             .software
             .ucx
             .iter()
-            .filter_map(|build| folder(build.library.as_deref()?))
+            .filter_map(|build| build.library.as_deref().map(folder))
             .any(|theirs| mapped().any(|own| own == theirs))
     }
 

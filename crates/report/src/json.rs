@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use model::report_v1::{CheckV1, DeploymentV1, SummaryV1, ToolV1, WorkerV1};
-use model::verdict::{Counts, DeploymentSummary};
-use model::{CheckResult, Coverage, NextStep, Readiness, Report, Status};
+use model::report_v1::{CheckV1, DeploymentV1, WorkerV1};
+use model::verdict::DeploymentSummary;
+use model::{CheckResult, Report, Status};
 use serde::{Serialize, ser};
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
 use crate::fold::Entry;
+use crate::outline::{self, Asked, Outcome};
 use crate::{Options, escape, group, names};
 
 /// Names, or workers, that a list holds before it is shortened. Nobody writes so many by hand.
@@ -54,20 +55,13 @@ fn pretty(document: &Document<'_>) -> io::Result<Vec<u8>> {
 /// `ReportV1` on its way out: field by field the same, its long lists made entry by entry while they are written.
 #[derive(Serialize)]
 struct Document<'r> {
-    schema: String,
-    tool: ToolV1,
-    command: String,
-    scope: Vec<String>,
+    #[serde(flatten)]
+    asked: Asked,
     checks: Checks<'r>,
     #[serde(skip_serializing_if = "Checks::is_empty")]
     collectives: Checks<'r>,
-    counts: Counts,
-    verdict: String,
-    readiness: Readiness,
-    transfer_validated: bool,
-    coverage: Coverage,
-    deployments: Deployments<'r>,
-    next: Vec<NextStep>,
+    #[serde(flatten)]
+    outcome: Outcome<Deployments<'r>>,
 }
 
 impl<'r> Document<'r> {
@@ -80,34 +74,12 @@ impl<'r> Document<'r> {
                 .collect(),
             sources_of_ok: usize::MAX,
         };
-        // Named one by one, so that a field that is added there cannot be forgotten here.
-        let SummaryV1 {
-            schema,
-            tool,
-            command,
-            scope,
-            counts,
-            verdict,
-            readiness,
-            transfer_validated,
-            coverage,
-            deployments: _,
-            next,
-        } = SummaryV1::without_deployments(report, version);
+        let (asked, outcome) = outline::of(report, version, Deployments(&report.deployments));
         Self {
-            schema,
-            tool,
-            command,
-            scope,
+            asked,
             checks: checks(false),
             collectives: checks(true),
-            counts,
-            verdict,
-            readiness,
-            transfer_validated,
-            coverage,
-            deployments: Deployments(&report.deployments),
-            next,
+            outcome,
         }
     }
 

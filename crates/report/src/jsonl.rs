@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use model::report_v1::{CheckV1, DeploymentV1, LineV1, SummaryV1, ToolV1};
-use model::verdict::{Counts, DeploymentSummary};
-use model::{Coverage, NextStep, Readiness, Report};
+use model::Report;
+use model::report_v1::{CheckV1, DeploymentV1, LineV1};
+use model::verdict::DeploymentSummary;
 use serde::{Serialize, ser};
 
+use crate::outline::{self, Asked, Outcome};
 use crate::{Options, json};
 
 /// Writes the lines. The summary comes last, so that a reader knows that nothing was cut off.
@@ -27,48 +28,19 @@ pub(crate) fn render(report: &Report, options: &Options, out: &mut dyn Write) ->
 #[derive(Serialize)]
 struct Summary<'r> {
     r#type: &'static str,
-    schema: String,
-    tool: ToolV1,
-    command: String,
-    scope: Vec<String>,
-    counts: Counts,
-    verdict: String,
-    readiness: Readiness,
-    transfer_validated: bool,
-    coverage: Coverage,
-    deployments: Deployments<'r>,
-    next: Vec<NextStep>,
+    #[serde(flatten)]
+    asked: Asked,
+    #[serde(flatten)]
+    outcome: Outcome<Deployments<'r>>,
 }
 
 impl<'r> Summary<'r> {
     fn of(report: &'r Report, version: &str) -> Self {
-        // Named one by one, so that a field that is added there cannot be forgotten here.
-        let SummaryV1 {
-            schema,
-            tool,
-            command,
-            scope,
-            counts,
-            verdict,
-            readiness,
-            transfer_validated,
-            coverage,
-            deployments: _,
-            next,
-        } = SummaryV1::without_deployments(report, version);
+        let (asked, outcome) = outline::of(report, version, Deployments(&report.deployments));
         Self {
             r#type: "summary",
-            schema,
-            tool,
-            command,
-            scope,
-            counts,
-            verdict,
-            readiness,
-            transfer_validated,
-            coverage,
-            deployments: Deployments(&report.deployments),
-            next,
+            asked,
+            outcome,
         }
     }
 }

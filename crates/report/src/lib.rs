@@ -20,6 +20,7 @@ mod json;
 mod jsonl;
 mod label;
 mod names;
+mod outline;
 mod screen;
 mod short;
 mod snippet;

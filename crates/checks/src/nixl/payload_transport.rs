@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use model::Reason;
 use model::observation::log::{Lane, LaneLine, ProtocolRow, ProtocolTable, Scope};
+use model::observation::rdma::has_software_name;
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
@@ -185,9 +186,8 @@ fn operation(table: &ProtocolTable) -> String {
     out
 }
 
-/// Software RDMA by the names that the kernel's own tools give.
 fn is_software(lane: &Lane) -> bool {
-    lane.device.starts_with("rxe") || lane.device.starts_with("siw")
+    has_software_name(&lane.device)
 }
 
 fn of_table(table: &ProtocolTable) -> Option<Finding> {

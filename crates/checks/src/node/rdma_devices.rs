@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::Reason;
 use model::observation::modules::Presence;
-use model::observation::rdma::{Device, Function, Listing};
+use model::observation::rdma::{Device, Function, Listing, has_software_name};
 use model::observation::{Origin, Tool};
 
 use super::ports::{is_efa, list};
@@ -100,7 +100,7 @@ pub(crate) fn is_software(name: &str, device: &Device) -> bool {
         Some(function) => *function == Function::Software,
         None => match device.driver.value() {
             Some(driver) => matches!(driver.as_str(), "rxe" | "siw" | "rdma_rxe"),
-            None => name.starts_with("rxe") || name.starts_with("siw"),
+            None => has_software_name(name),
         },
     }
 }

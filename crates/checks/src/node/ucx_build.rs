@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use model::observation::software::UcxBuild;
+use settings::version::UcxVersion;
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
@@ -69,23 +70,8 @@ const GDR_COPY: Cause = Cause {
     source: "NIXL",
 };
 
-/// The newest release that these rules know.
-const KNOWN: (u32, u32) = (1, 23);
-
-/// Major and minor.
-pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
-    let mut parts = text.trim().split('.');
-    let major = parts.next()?.parse().ok()?;
-    let minor: String = parts
-        .next()?
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
-    Some((major, minor.parse().ok()?))
-}
-
 /// The folder that a library lies in: libucp and libucs of one copy share it.
-fn folder(path: &str) -> &str {
+pub(crate) fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(folder, _)| folder)
 }
 
@@ -191,8 +177,8 @@ fn of(build: &UcxBuild, several: bool, view: &NodeView<'_>, findings: &mut Findi
         };
         findings.push(finding.read_at(at, "built without CUDA"));
     }
-    let number = build.version.as_deref().and_then(version);
-    if number.is_some_and(|v| v < (1, 19)) {
+    let number: Option<UcxVersion> = build.version.as_deref().and_then(|v| v.parse().ok());
+    if number.is_some_and(|v| v < UcxVersion::new(1, 19)) {
         bad = true;
         let mut finding = Finding::warn(NAME, &OLD, format!("{who} is older than 1.19"));
         if build.with("gdrcopy") == Some(true) {
@@ -220,10 +206,10 @@ fn of(build: &UcxBuild, several: bool, view: &NodeView<'_>, findings: &mut Findi
     if several {
         finding = finding.told(&TWO);
     }
-    if number.is_some_and(|v| v > KNOWN) {
+    if number.is_some_and(|v| v > UcxVersion::LATEST) {
         finding = finding.note(format!(
-            "newer than {}.{}, the last release that these rules know",
-            KNOWN.0, KNOWN.1
+            "newer than {}, the last release that these rules know",
+            UcxVersion::LATEST
         ));
     }
     findings.push(finding.read_at(at, "version"));

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use model::Reason;
+use model::observation::rdma::has_software_name;
 use model::observation::software::{UcxResources, UcxTransport};
 
 use crate::check::{Cause, Check, Run};
@@ -148,12 +149,8 @@ fn of_memlock(error: &str) -> bool {
             && (error.contains("create_cq") || error.contains("reg_mr")))
 }
 
-/// Software RDMA by the names that the kernel's own tools give.
 fn is_software(transport: &UcxTransport) -> bool {
-    transport
-        .device
-        .as_deref()
-        .is_some_and(|d| d.starts_with("rxe") || d.starts_with("siw"))
+    transport.device.as_deref().is_some_and(has_software_name)
 }
 
 fn of(resources: &UcxResources, view: &NodeView<'_>, findings: &mut Findings) {

@@ -88,6 +88,11 @@ pub enum Function {
     Software,
 }
 
+/// Software RDMA by the names that the kernel's own tools give it (`rxe0`, `siw_eth0`).
+pub fn has_software_name(device: &str) -> bool {
+    device.starts_with("rxe") || device.starts_with("siw")
+}
+
 /// One RDMA device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Device {

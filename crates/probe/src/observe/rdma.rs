@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use model::Reason;
 use model::observation::pci::PcieLink;
-use model::observation::rdma::{DevNode, Device, Function, Gid, Listing, Port};
+use model::observation::rdma::{DevNode, Device, Function, Gid, Listing, Port, has_software_name};
 use model::observation::{Fact, Observation};
 
 use super::facts::{Facts, origin, printable};
@@ -177,7 +177,7 @@ fn device(facts: &Facts<'_>, name: &str) -> Device {
 
 /// rxe and siw below kernels that name no parent.
 fn is_software(name: &str, facts: &Facts<'_>) -> bool {
-    (name.starts_with("rxe") || name.starts_with("siw"))
+    has_software_name(name)
         && facts
             .text(&format!("{CLASS}/{name}/fw_ver"))
             .is_none_or(str::is_empty)

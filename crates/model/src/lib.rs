@@ -10,6 +10,7 @@ pub mod exit;
 pub mod input;
 pub mod observation;
 pub mod place;
+pub mod pod;
 pub mod report_v1;
 pub mod result;
 pub mod setting;

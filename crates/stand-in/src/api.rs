@@ -19,7 +19,7 @@ use crate::record::lock;
 use crate::rights::Rights;
 use crate::status::{Refusal, RefusalBody, Wanted};
 use crate::tap::Line;
-use crate::{discovery, exec, logs, record, table};
+use crate::{discovery, exec, logs, protobuf, record, table};
 
 pub(crate) type Body = Full<Bytes>;
 
@@ -414,7 +414,9 @@ impl Job<'_> {
     }
 
     fn review(&self, plural: &str, body: &[u8], caller: &Caller) -> Response<Body> {
-        let mut review: Value = serde_json::from_slice(body).unwrap_or_else(|_| json!({}));
+        let mut review: Value = protobuf::review(body)
+            .or_else(|| serde_json::from_slice(body).ok())
+            .unwrap_or_else(|| json!({}));
         let status = if plural == "selfsubjectaccessreviews" {
             let allowed = match review.pointer("/spec/resourceAttributes") {
                 Some(attributes) => permitted(&caller.rights, attributes),

@@ -38,6 +38,7 @@ mod logs;
 mod node;
 mod objects;
 mod pod;
+mod protobuf;
 mod record;
 mod rights;
 mod selectors;

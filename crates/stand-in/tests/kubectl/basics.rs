@@ -316,3 +316,31 @@ fn a_busy_server_is_asked_again() {
         .collect();
     assert_eq!(statuses, [Some(429), Some(200)]);
 }
+
+#[test]
+fn a_proxy_is_gone_through() {
+    if !have_kubectl() {
+        return;
+    }
+    let api = cluster().tls(Certificate::Good).start().unwrap();
+    let config = api
+        .kubeconfig_with(&Login::Proxy(api.proxy().to_owned()))
+        .unwrap();
+    let config = config.to_str().unwrap();
+    let got = kubectl(&api, &["--kubeconfig", config, "get", "pods", "-o", "name"]);
+    assert_eq!(got.code, Some(0), "{}", got.err);
+    let got = kubectl(
+        &api,
+        &[
+            "--kubeconfig",
+            config,
+            "exec",
+            "other",
+            "--",
+            "echo",
+            "hello",
+        ],
+    );
+    assert_eq!(got.out, "hello\n", "{}", got.err);
+    assert!(api.proxied() >= 2);
+}

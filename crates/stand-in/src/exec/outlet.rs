@@ -1,6 +1,7 @@
 //! Where the output of a command goes: to the client, and into the record.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -22,6 +23,8 @@ pub(super) struct Outlet {
     pub(super) out: mpsc::Sender<Message>,
     /// Bytes of output that may still be sent before the connection is cut, and how it is cut.
     pub(super) cut: Option<(u64, Cut)>,
+    /// Messages that were queued and have not been flushed yet.
+    pub(super) unsent: Arc<AtomicUsize>,
     pub(super) lost: watch::Receiver<bool>,
 }
 
@@ -47,10 +50,9 @@ impl Outlet {
                 let cut = *cut;
                 self.send(channel, piece).await;
                 // What was queued before goes out first.
-                while self.out.capacity() < self.out.max_capacity() && !*self.lost.borrow() {
+                while self.unsent.load(Ordering::Acquire) > 0 && !*self.lost.borrow() {
                     sleep(Duration::from_millis(1)).await;
                 }
-                sleep(Duration::from_millis(5)).await;
                 self.line.cut_after(0, cut);
                 let _ = self.out.send(Message::Ping(Bytes::new())).await;
                 let _ = self.lost.wait_for(|lost| *lost).await;
@@ -65,6 +67,7 @@ impl Outlet {
         let mut framed = BytesMut::with_capacity(piece.len() + 1);
         framed.put_u8(channel);
         framed.put_slice(&piece);
+        self.unsent.fetch_add(1, Ordering::AcqRel);
         let sent = self
             .out
             .send(Message::Binary(framed.freeze()))

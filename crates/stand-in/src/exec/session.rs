@@ -4,6 +4,7 @@
 //! apiserver `pkg/util/proxy/websocket.go` and `streamtranslator.go`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -86,7 +87,8 @@ impl Session {
             stdin,
             Arc::clone(&tell_lost),
         ));
-        let writer = tokio::spawn(write(sink, queue, tell_lost));
+        let unsent = Arc::new(AtomicUsize::new(0));
+        let writer = tokio::spawn(write(sink, queue, Arc::clone(&unsent), tell_lost));
         let cut = self.faults.iter().find_map(|fault| match fault {
             ExecFault::CutOutput(bytes, cut) => Some((*bytes, *cut)),
             _ => None,
@@ -98,6 +100,7 @@ impl Session {
             streams: self.streams,
             out,
             cut,
+            unsent,
             lost: lost.clone(),
         };
         if self.v5 {
@@ -109,10 +112,7 @@ impl Session {
             } else {
                 ERROR
             };
-            let _ = outlet
-                .out
-                .send(Message::Binary(Bytes::copy_from_slice(&[channel])))
-                .await;
+            outlet.send(channel, Bytes::new()).await;
         }
         self.begin_events();
         let mut gone = lost.clone();
@@ -367,12 +367,17 @@ async fn read(
 async fn write(
     mut sink: SplitSink<Socket, Message>,
     mut queue: mpsc::Receiver<Message>,
+    unsent: Arc<AtomicUsize>,
     lost: Arc<watch::Sender<bool>>,
 ) {
     while let Some(message) = queue.recv().await {
+        let output = matches!(message, Message::Binary(_));
         if sink.send(message).await.is_err() {
             let _ = lost.send(true);
             return;
+        }
+        if output {
+            let _ = unsent.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1));
         }
     }
 }

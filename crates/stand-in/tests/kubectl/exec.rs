@@ -185,41 +185,47 @@ fn streams_end_as_ordered() {
         return;
     }
     let at = |name: &str| Fault::exec().name(name);
-    let api = ["reset", "error", "killed"]
-        .into_iter()
-        .fold(Cluster::new(), |cluster, name| {
-            cluster.pod(Pod::worker(name))
-        })
-        .fault(at("reset").cut_output(5, stand_in::Cut::Reset))
-        .fault(at("error").exec_error("the runtime says no"))
-        .fault(at("killed").during(Duration::from_millis(300), PodEvent::Deleted))
-        .start()
-        .unwrap();
-    let got = kubectl(
-        &api,
-        &[
-            "exec",
-            "reset",
-            "--",
-            "sh",
-            "-c",
-            "echo 0123456789; sleep 5",
-        ],
-    );
-    assert_eq!(got.out, "01234");
-    assert!(
-        got.code == Some(1) && got.err.contains("connection reset by peer"),
-        "{}",
-        got.err
-    );
-    let got = kubectl(&api, &["exec", "error", "--", "true"]);
-    assert!(
-        got.code == Some(1) && got.err.contains("the runtime says no"),
-        "{}",
-        got.err
-    );
-    let got = kubectl(&api, &["exec", "killed", "--", "sleep", "30"]);
-    assert_eq!(got.code, Some(137), "{}", got.err);
-    let got = kubectl(&api, &["exec", "killed", "--", "true"]);
-    assert!(got.err.contains("pods \"killed\" not found"), "{}", got.err);
+    let cluster = || {
+        ["reset", "error", "killed"]
+            .into_iter()
+            .fold(Cluster::new(), |cluster, name| {
+                cluster.pod(Pod::worker(name))
+            })
+            .pod(Pod::worker("bytes").recorded(&b"\x00\xff\xfe not UTF-8\n"[..], Duration::ZERO))
+            .fault(at("reset").cut_output(5, stand_in::Cut::Reset))
+            .fault(at("error").exec_error("the runtime says no"))
+            .fault(at("killed").during(Duration::from_millis(300), PodEvent::Deleted))
+    };
+    for api in [cluster(), cluster().tls(Certificate::Good)] {
+        let api = api.start().unwrap();
+        let got = kubectl(
+            &api,
+            &[
+                "exec",
+                "reset",
+                "--",
+                "sh",
+                "-c",
+                "echo 0123456789; sleep 5",
+            ],
+        );
+        assert_eq!(got.out, "01234");
+        assert!(
+            got.code == Some(1) && got.err.contains("connection reset by peer"),
+            "{}",
+            got.err
+        );
+        let got = kubectl(&api, &["exec", "error", "--", "true"]);
+        assert!(
+            got.code == Some(1) && got.err.contains("the runtime says no"),
+            "{}",
+            got.err
+        );
+        let got = kubectl(&api, &["exec", "killed", "--", "sleep", "30"]);
+        assert_eq!(got.code, Some(137), "{}", got.err);
+        let got = kubectl(&api, &["exec", "killed", "--", "true"]);
+        assert!(got.err.contains("pods \"killed\" not found"), "{}", got.err);
+        let got = kubectl(&api, &["exec", "bytes", "--", "true"]);
+        assert_eq!(got.raw, b"\x00\xff\xfe not UTF-8\n");
+    }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use stand_in::{Cluster, Cut, Fault, Pod, PodEvent, Refusal, StandIn};
 
-use crate::{all, block_on, channel, open};
+use crate::{all, block_on, channel, open, over};
 
 const ECHO: &str = "command=echo&command=0123456789&stdout=true";
 const LIST: &str = "/api/v1/namespaces/default/pods";
@@ -185,7 +185,7 @@ fn output_can_be_endless_and_the_subprotocol_another_one() {
             );
         }
     });
-    assert!(api.wait_for(Duration::from_secs(5), |api| api.execs()[0].ended.is_some()));
+    assert!(api.wait_for(Duration::from_secs(5), |api| over(api)));
     assert!(
         api.sent().iter().any(|sent| sent.dropped > 0),
         "not all of a flood is kept"
@@ -221,7 +221,7 @@ fn pods_go_while_a_command_runs() {
             after.contains(r#""restartCount":1"#),
             event == PodEvent::Restarted
         );
-        assert!(api.wait_for(Duration::from_secs(5), |api| api.execs()[0].exit.is_some()));
+        assert!(api.wait_for(Duration::from_secs(5), |api| over(api)));
         assert!(api.execs()[0].ended.unwrap() < Duration::from_secs(20));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stand_in::{Cluster, Pod, State};
 use tokio_tungstenite::tungstenite::Error;
 
-use crate::{all, block_on, channel, open, send};
+use crate::{all, block_on, channel, open, over, send};
 
 const CAT: &str = "command=cat&stdin=true&stdout=true&stderr=true";
 const BOTH: &str =
@@ -34,9 +34,7 @@ fn version_5_begins_with_an_empty_message_and_ends_with_a_status_and_a_close_fra
         assert_eq!(frames.last().unwrap().0, 3);
         assert_eq!(end, "close Some(1000)");
     });
-    assert!(api.wait_for(std::time::Duration::from_secs(5), |api| {
-        api.execs()[0].ended.is_some()
-    }));
+    assert!(api.wait_for(std::time::Duration::from_secs(5), |api| { over(api) }));
     assert!(!api.execs()[0].lost);
 }
 
@@ -83,9 +81,7 @@ fn version_4_has_no_such_close_and_no_empty_message() {
         );
         drop(socket);
     });
-    assert!(api.wait_for(std::time::Duration::from_secs(5), |api| {
-        api.execs()[0].exit.is_some()
-    }));
+    assert!(api.wait_for(std::time::Duration::from_secs(5), |api| { over(api) }));
     let exec = &api.execs()[0];
     assert!(exec.lost && exec.stdin == b"one" && exec.stdout.text() == "one");
 }

@@ -36,6 +36,12 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
+/// The first session is over, and so is its command where there is one.
+fn over(api: &StandIn) -> bool {
+    let exec = &api.execs()[0];
+    exec.ended.is_some() && (exec.pid.is_none() || exec.exit.is_some())
+}
+
 /// Opens an exec with this subprotocol.
 async fn open(
     api: &StandIn,

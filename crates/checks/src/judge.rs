@@ -153,6 +153,7 @@ fn judge_windows<W: AsRef<[Deployment]>>(
         missing_path,
         broken_input,
         nothing_to_check,
+        unreachable: false,
     }
 }
 

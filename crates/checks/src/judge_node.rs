@@ -86,6 +86,7 @@ pub fn judge_node(command: &'static str, facts: &NodeFacts, scope: Vec<String>) 
         missing_path: false,
         broken_input,
         nothing_to_check: false,
+        unreachable: false,
     }
 }
 

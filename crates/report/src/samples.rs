@@ -119,6 +119,7 @@ pub(crate) fn report(mut deployments: Vec<DeploymentSummary>, results: Vec<Check
         missing_path: false,
         broken_input: false,
         nothing_to_check: false,
+        unreachable: false,
     }
 }
 

@@ -1,0 +1,3 @@
+//! Serves a scenario by hand.
+
+fn main() {}

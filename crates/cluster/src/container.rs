@@ -72,15 +72,31 @@ pub(crate) async fn look(
     stop: &Stop,
 ) -> Result<Answer, Fault> {
     let deadline = Instant::now() + limits.timeout;
-    let opening = patiently(stop, || cluster.exec(exec));
-    let session = tokio::select! {
-        opened = opening => opened.map_err(|refusal| refusal.fault)?,
-        () = tokio::time::sleep_until(deadline) => return Err(late(limits)),
-        () = stop.stopped() => return Err(interrupted()),
-    };
-    let heard = listen(session, limits, deadline, stop).await;
-    judge(heard, limits)
+    let mut wait = Duration::from_secs(1);
+    loop {
+        let opening = patiently(stop, || cluster.exec(exec));
+        let session = tokio::select! {
+            opened = opening => opened.map_err(|refusal| refusal.fault)?,
+            () = tokio::time::sleep_until(deadline) => return Err(late(limits)),
+            () = stop.stopped() => return Err(interrupted()),
+        };
+        let heard = listen(session, limits, deadline, stop).await;
+        let answer = judge(heard, limits);
+        // A program that works like kubectl tells only afterwards that the server was too busy to start anything.
+        let busy = matches!(&answer, Err(fault) if fault.kind == FaultKind::TooManyRequests);
+        if !busy || Instant::now() + wait > deadline || wait > MAX_WAIT {
+            return answer;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = stop.stopped() => return answer,
+        }
+        wait = wait.saturating_mul(2);
+    }
 }
+
+/// The longest wait for a busy server.
+const MAX_WAIT: Duration = Duration::from_secs(4);
 
 fn late(limits: &Limits) -> Fault {
     Fault::new(
@@ -115,6 +131,8 @@ const MAX_ERRORS: usize = 64 * 1024;
 /// What a command that has printed its last line gets to end in order.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How long output can still be on its way when the end was told.
+const LEFT_OVER: Duration = Duration::from_millis(500);
 /// What is waited for of the error output once everything else is there.
 const ERRORS_GRACE: Duration = Duration::from_millis(200);
 
@@ -135,17 +153,39 @@ async fn listen(session: Session, limits: &Limits, deadline: Instant, stop: &Sto
         std::future::pending::<End>().await
     };
     let hear = async {
+        let mut end = end;
+        let mut told = None;
         let mut buffer = vec![0; 64 * 1024];
         loop {
-            match stdout.read(&mut buffer).await {
-                Ok(0) | Err(_) => return End::Told(end.await),
+            let read = match told {
+                // Output that is read to its end does not always follow a connection that breaks.
+                None => tokio::select! {
+                    read = stdout.read(&mut buffer) => read,
+                    ended = &mut end => {
+                        told = Some(ended);
+                        continue;
+                    }
+                },
+                Some(_) => tokio::time::timeout(LEFT_OVER, stdout.read(&mut buffer))
+                    .await
+                    .unwrap_or(Ok(0)),
+            };
+            match read {
+                Ok(0) | Err(_) => {
+                    return End::Told(match told {
+                        Some(told) => told,
+                        None => end.await,
+                    });
+                }
                 Ok(count) => out.extend_from_slice(buffer.get(..count).unwrap_or_default()),
             }
             if out.len() > limits.max_bytes {
                 return End::Flood;
             }
             if has_last_line(&out) {
-                let _in_order = tokio::time::timeout(GRACE, end).await;
+                if told.is_none() {
+                    let _in_order = tokio::time::timeout(GRACE, end).await;
+                }
                 return End::Complete;
             }
         }

@@ -79,7 +79,10 @@ pub(crate) fn ended(errors: &str, code: i32) -> Ended {
 }
 
 fn of_exec(errors: &str) -> FaultKind {
-    if errors.contains("completed pod") {
+    // What a refusal before the streams are there is turned into has lost its status.
+    if errors.contains("Too many requests") || errors.contains("too many requests") {
+        FaultKind::TooManyRequests
+    } else if errors.contains("completed pod") {
         FaultKind::Completed
     } else if errors.contains("is not valid for pod") {
         FaultKind::NoSuchContainer

@@ -24,6 +24,7 @@ mod node;
 mod node_topology;
 mod node_view;
 mod pod;
+mod pods_verdict;
 mod policy;
 mod provider;
 mod registry;

@@ -1,9 +1,10 @@
 //! One container of a pod with everything that is known of it, worked out once for all checks.
 
 use model::observation::Observation;
-use model::{ClusterNode, Container, Fault, PodObject, Role};
+use model::{ClusterNode, Container, Fault, PodObject, Role, Subject};
 use recipe::live::Live;
 
+use crate::finding::Finding;
 use crate::judge_pods::{Around, ProbedPod};
 use crate::node_view::NodeFacts;
 
@@ -23,12 +24,24 @@ pub(crate) struct PodView<'p> {
     pub(crate) node: Option<&'p ClusterNode>,
     /// What happened to the container while it was looked at.
     pub(crate) during: Option<&'p Fault>,
+    /// Whom results are about.
+    pub(crate) subject: &'p Subject,
 }
 
 impl<'p> PodView<'p> {
     /// What was seen inside.
     pub(crate) fn seen(&self) -> Option<&'p Observation> {
         self.facts.map(|facts| &facts.observation)
+    }
+
+    /// The same finding, about this container.
+    pub(crate) fn about(&self, finding: Finding) -> Finding {
+        finding.about(self.subject)
+    }
+
+    /// Whether KV cache moves through it, as far as anything shows.
+    pub(crate) fn moves_kv(&self) -> bool {
+        self.role.is_none_or(Role::moves_kv)
     }
 }
 

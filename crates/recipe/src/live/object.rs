@@ -72,12 +72,13 @@ const MOUNTS: [&str; 6] = [
     "/sys",
 ];
 
-/// Labels of nodes that tell their GPUs, NICs and place, as whole keys or, with a final `*`, by their beginning.
-const NODE_LABELS: [&str; 22] = [
+/// Labels of nodes that tell their GPUs, NICs and place.
+const NODE_LABELS: [&str; 23] = [
     "nvidia.com/gpu.product",
     "nvidia.com/gpu.count",
     "nvidia.com/gpu.clique",
     "nvidia.com/gpu.machine",
+    "nvidia.com/gpu.sharing-strategy",
     "nvidia.com/mig.config",
     "nvidia.com/cuda.driver.major",
     "node.kubernetes.io/instance-type",

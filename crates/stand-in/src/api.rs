@@ -16,72 +16,14 @@ use crate::fault::{ExecFault, What};
 use crate::hub::{Caller, Hub};
 use crate::objects::Ask;
 use crate::record::lock;
-use crate::rights::Rights;
 use crate::status::{Refusal, RefusalBody, Wanted};
 use crate::tap::Line;
-use crate::{discovery, exec, logs, record, table};
+use crate::target::Target;
+use crate::{discovery, exec, logs, record, review, table};
 
 pub(crate) type Body = Full<Bytes>;
 
 const LARGEST_BODY: usize = 4 << 20;
-
-/// What a path and a query mean.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Target {
-    pub(crate) group: String,
-    pub(crate) version: String,
-    pub(crate) plural: String,
-    pub(crate) subresource: String,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-    pub(crate) query: Vec<(String, String)>,
-}
-
-impl Target {
-    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
-        let found = self.query.iter().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.as_str())
-    }
-
-    fn wanted(&self) -> Wanted<'_> {
-        Wanted {
-            group: &self.group,
-            plural: &self.plural,
-            subresource: &self.subresource,
-            namespace: &self.namespace,
-            name: &self.name,
-        }
-    }
-
-    /// Reads a resource path; `None` for all others.
-    fn parse(path: &str, query: Vec<(String, String)>) -> Option<Self> {
-        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
-        let (group, version, rest) = match parts.as_slice() {
-            ["api", version, rest @ ..] => ("", *version, rest),
-            ["apis", group, version, rest @ ..] => (*group, *version, rest),
-            _ => return None,
-        };
-        let (namespace, rest) = match rest {
-            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
-            rest => ("", rest),
-        };
-        let (plural, name, subresource) = match rest {
-            [plural] => (*plural, "", ""),
-            [plural, name] => (*plural, *name, ""),
-            [plural, name, subresource] => (*plural, *name, *subresource),
-            _ => return None,
-        };
-        Some(Self {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            plural: plural.to_owned(),
-            subresource: subresource.to_owned(),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            query,
-        })
-    }
-}
 
 pub(crate) fn respond_empty(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::default());
@@ -214,7 +156,8 @@ impl Job<'_> {
             ("get", "pods", "log") if target.group.is_empty() => logs::answer(self.hub, &target),
             ("create", plural @ ("selfsubjectaccessreviews" | "selfsubjectrulesreviews"), "") => {
                 let body = self.body(request).await;
-                Ok(self.review(plural, &body, &caller))
+                let answer = review::answer(&lock(&self.hub.world), plural, &body, &caller);
+                Ok(json_answer(201, &answer))
             }
             ("list" | "get", _, "") => self.read(&target, &request),
             _ => {
@@ -412,66 +355,6 @@ impl Job<'_> {
         };
         Ok(json_answer(200, &value))
     }
-
-    fn review(&self, plural: &str, body: &[u8], caller: &Caller) -> Response<Body> {
-        let mut review: Value = serde_json::from_slice(body).unwrap_or_else(|_| json!({}));
-        let status = if plural == "selfsubjectaccessreviews" {
-            let allowed = match review.pointer("/spec/resourceAttributes") {
-                Some(attributes) => permitted(&caller.rights, attributes),
-                None => true,
-            };
-            json!({ "allowed": allowed })
-        } else {
-            let namespace = review
-                .pointer("/spec/namespace")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            let resources: Vec<(String, String)> = lock(&self.hub.world)
-                .kinds()
-                .iter()
-                .flat_map(|kind| {
-                    let subs = kind
-                        .subresources
-                        .iter()
-                        .map(|(sub, _)| format!("{}/{sub}", kind.plural));
-                    std::iter::once(kind.plural.clone())
-                        .chain(subs)
-                        .map(|resource| (kind.group.clone(), resource))
-                        .collect::<Vec<_>>()
-                })
-                .collect();
-            let rules = caller.rights.review(namespace, &resources);
-            json!({ "resourceRules": rules, "nonResourceRules": [], "incomplete": false })
-        };
-        if let Some(map) = review.as_object_mut() {
-            let kind = match plural {
-                "selfsubjectaccessreviews" => "SelfSubjectAccessReview",
-                _ => "SelfSubjectRulesReview",
-            };
-            map.insert("kind".into(), kind.into());
-            map.insert("apiVersion".into(), "authorization.k8s.io/v1".into());
-            map.entry("metadata").or_insert_with(|| json!({}));
-            map.insert("status".into(), status);
-        }
-        json_answer(201, &review)
-    }
-}
-
-fn permitted(rights: &Rights, attributes: &Value) -> bool {
-    let text = |name: &str| {
-        attributes
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let wanted = Wanted {
-        group: text("group"),
-        plural: text("resource"),
-        subresource: text("subresource"),
-        namespace: text("namespace"),
-        name: text("name"),
-    };
-    rights.permits(text("verb"), &wanted)
 }
 
 fn version(minor: u32) -> Value {

@@ -135,6 +135,5 @@ fn pem(label: &str, der: &[u8]) -> String {
         out.push('\n');
         rest = after;
     }
-    out.push_str(&format!("-----END {label}-----\n"));
-    out
+    out + &format!("-----END {label}-----\n")
 }

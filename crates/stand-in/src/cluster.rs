@@ -2,27 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::certs::{Authority, Certificate, wrong};
-use crate::fault::{Fault, PodEvent};
-use crate::hub::Hub;
+use crate::certs::{Authority, Certificate};
+use crate::fault::Fault;
+use crate::hub::{Containers, Hub};
 use crate::kubeconfig::{Basis, Login};
 use crate::objects::{Kind, World};
 use crate::pod::Pod;
-use crate::record::{Exec, Journal, Request, Sent, lock};
+use crate::proxy;
+use crate::record::Journal;
 use crate::rights::{Rights, Token, User};
+use crate::scenario;
 use crate::server;
-
-const TOKEN: &str = "stand-in-token";
+use crate::stand_in::{StandIn, TOKEN, token_of};
 
 /// A scenario: what there is, who may do what, and what goes wrong.
 #[derive(Debug)]
@@ -64,6 +63,11 @@ impl Cluster {
             keep: 8 << 20,
             threads: 2,
         }
+    }
+
+    /// Reads a directory with a `scenario.json`; its form is described in `scenario.rs`.
+    pub fn from_directory(directory: &Path) -> io::Result<Self> {
+        scenario::read(directory)
     }
 
     /// The namespace of the pods that follow, and of the kubeconfig.
@@ -239,13 +243,8 @@ impl Cluster {
             .thread_name("stand-in")
             .enable_all()
             .build()?;
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let listener = {
-            let _inside = runtime.enter();
-            TcpListener::from_std(listener)?
-        };
+        let (listener, address) = listen(&runtime)?;
+        let (proxy_listener, proxy) = listen(&runtime)?;
         let scheme = if hub.secure { "https" } else { "http" };
         let basis = Basis {
             url: format!("{scheme}://{address}"),
@@ -256,7 +255,11 @@ impl Cluster {
         };
         let kubeconfig = basis.write(directory.path(), "token", &Login::Token)?;
         runtime.spawn(server::accept(listener, Arc::clone(&hub), acceptor));
+        let proxied = Arc::default();
+        runtime.spawn(proxy::accept(proxy_listener, Arc::clone(&proxied)));
         Ok(StandIn {
+            proxy: format!("http://{proxy}"),
+            proxied,
             hub,
             runtime: Some(runtime),
             directory,
@@ -266,12 +269,7 @@ impl Cluster {
         })
     }
 
-    fn stored(
-        &self,
-    ) -> (
-        World,
-        BTreeMap<(String, String, String), Arc<crate::pod::Container>>,
-    ) {
+    fn stored(&self) -> (World, Containers) {
         let mut world = World::new();
         for kind in &self.kinds {
             world.serve(kind.clone());
@@ -304,173 +302,10 @@ impl Cluster {
     }
 }
 
-fn token_of(user: &str) -> String {
-    format!("token-of-{user}")
-}
-
-/// A server that runs until it is dropped.
-pub struct StandIn {
-    hub: Arc<Hub>,
-    runtime: Option<Runtime>,
-    directory: TempDir,
-    basis: Basis,
-    kubeconfig: PathBuf,
-    written: Mutex<u32>,
-}
-
-impl StandIn {
-    /// Where it listens.
-    pub fn url(&self) -> &str {
-        &self.basis.url
-    }
-
-    /// A kubeconfig with the first user's token.
-    pub fn kubeconfig(&self) -> &Path {
-        &self.kubeconfig
-    }
-
-    /// A kubeconfig that logs in otherwise.
-    pub fn kubeconfig_with(&self, login: &Login) -> io::Result<PathBuf> {
-        let number = {
-            let mut written = lock(&self.written);
-            *written += 1;
-            *written
-        };
-        let stem = format!("login-{number}");
-        match login {
-            Login::TokenOf(user) => {
-                let basis = Basis {
-                    url: self.basis.url.clone(),
-                    namespace: self.basis.namespace.clone(),
-                    authority: self.basis.authority.clone(),
-                    token: token_of(user),
-                    certificate: None,
-                };
-                basis.write(self.directory.path(), &stem, login)
-            }
-            _ => self.basis.write(self.directory.path(), &stem, login),
-        }
-    }
-
-    /// How often the credential plugin of a kubeconfig has been called.
-    pub fn plugin_calls(&self, kubeconfig: &Path) -> usize {
-        let stem = kubeconfig.file_stem().unwrap_or_default().to_string_lossy();
-        let calls = self
-            .directory
-            .path()
-            .join(format!("{stem}-credentials.calls"));
-        std::fs::read_to_string(calls).map_or(0, |text| text.lines().count())
-    }
-
-    /// A directory of its own, gone with the server.
-    pub fn directory(&self) -> &Path {
-        self.directory.path()
-    }
-
-    /// kubectl with this server, and with a home and caches of its own.
-    pub fn kubectl(&self) -> std::process::Command {
-        let mut command = std::process::Command::new("kubectl");
-        command
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("KUBECACHEDIR", self.directory.path().join("cache"))
-            .env("HOME", self.directory.path())
-            .env_remove("HTTPS_PROXY")
-            .env_remove("https_proxy")
-            .env_remove("HTTP_PROXY")
-            .env_remove("http_proxy");
-        command
-    }
-
-    /// All requests so far.
-    pub fn requests(&self) -> Vec<Request> {
-        lock(&self.hub.journal.requests).clone()
-    }
-
-    /// All execs so far that got as far as the upgrade.
-    pub fn execs(&self) -> Vec<Exec> {
-        lock(&self.hub.journal.execs).clone()
-    }
-
-    /// How many execs were open at once, at most.
-    pub fn most_execs_at_once(&self) -> usize {
-        self.hub.journal.most_at_once()
-    }
-
-    /// What went out on each connection, before encryption.
-    pub fn sent(&self) -> Vec<Sent> {
-        let sent: Vec<_> = lock(&self.hub.journal.sent).clone();
-        sent.iter().map(|one| lock(one).clone()).collect()
-    }
-
-    /// Waits until something holds; false when it does not within that time.
-    pub fn wait_for(&self, time: Duration, holds: impl Fn(&Self) -> bool) -> bool {
-        let end = Instant::now() + time;
-        while !holds(self) {
-            if Instant::now() >= end {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        true
-    }
-
-    /// Adds something that goes wrong from now on.
-    pub fn fault(&self, fault: Fault) {
-        lock(&self.hub.faults).push(fault);
-    }
-
-    /// Nothing goes wrong any more.
-    pub fn clear_faults(&self) {
-        lock(&self.hub.faults).clear();
-    }
-
-    /// Stores an object, or another version of it.
-    pub fn put(&self, object: Value) {
-        lock(&self.hub.world).put(object);
-    }
-
-    /// Something happens to a pod. The container counts for [`PodEvent::Restarted`] only. False when there is no such pod.
-    pub fn happen(&self, namespace: &str, pod: &str, container: &str, event: PodEvent) -> bool {
-        self.hub.happen(namespace, pod, container, event)
-    }
-
-    /// The pod is gone, and what ran in it.
-    pub fn delete_pod(&self, namespace: &str, pod: &str) -> bool {
-        self.happen(namespace, pod, "", PodEvent::Deleted)
-    }
-
-    /// The container starts anew: another ID, one more restart, and what ran in it is gone.
-    pub fn restart(&self, namespace: &str, pod: &str, container: &str) -> bool {
-        self.happen(namespace, pod, container, PodEvent::Restarted)
-    }
-
-    /// The first user's token is good for so long from now, then 401.
-    pub fn expire_token(&self, time: Duration) {
-        if let Some(token) = lock(&self.hub.tokens).get_mut(TOKEN) {
-            token.expires = Some(Instant::now() + time);
-        }
-    }
-
-    /// The first user's rights from now on.
-    pub fn set_rights(&self, rights: Rights) {
-        if let Some(user) = lock(&self.hub.users).first_mut() {
-            user.rights = rights;
-        }
-    }
-
-    /// An authority that the kubeconfig does not know, in PEM: for tests of trust.
-    pub fn other_authority() -> io::Result<String> {
-        Authority::new("another authority")
-            .map(|authority| authority.pem())
-            .map_err(wrong)
-    }
-}
-
-impl Drop for StandIn {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-        self.hub.kill_all();
-    }
+fn listen(runtime: &Runtime) -> io::Result<(TcpListener, SocketAddr)> {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let _inside = runtime.enter();
+    Ok((TcpListener::from_std(listener)?, address))
 }

@@ -79,9 +79,9 @@ pub(crate) fn resources(world: &World, group: &str, version: &str) -> Option<Val
     for kind in &kinds {
         out.push(json!({
             "name": kind.plural,
-            "singularName": kind.kind.to_lowercase(),
+            "singularName": kind.name.to_lowercase(),
             "namespaced": kind.namespaced,
-            "kind": kind.kind,
+            "kind": kind.name,
             "verbs": VERBS,
             "shortNames": kind.short,
         }));
@@ -156,9 +156,9 @@ fn aggregated_resource(kind: &Kind) -> Value {
         .collect();
     json!({
         "resource": kind.plural,
-        "responseKind": response(&kind.kind),
+        "responseKind": response(&kind.name),
         "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
-        "singularResource": kind.kind.to_lowercase(),
+        "singularResource": kind.name.to_lowercase(),
         "verbs": VERBS,
         "shortNames": kind.short,
         "subresources": subresources,

@@ -16,7 +16,10 @@ use crate::rights::{Rights, Token, User};
 use crate::states;
 use crate::status::Wanted;
 
-type Place = (String, String, String);
+/// Namespace, pod, container.
+pub(crate) type Place = (String, String, String);
+/// How each container behaves.
+pub(crate) type Containers = BTreeMap<Place, Arc<Container>>;
 
 /// A session that runs.
 #[derive(Debug)]
@@ -28,7 +31,7 @@ pub(crate) struct Live {
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(crate) world: Mutex<World>,
-    pub(crate) containers: Mutex<BTreeMap<Place, Arc<Container>>>,
+    pub(crate) containers: Mutex<Containers>,
     pub(crate) faults: Mutex<Vec<Fault>>,
     pub(crate) users: Mutex<Vec<User>>,
     pub(crate) tokens: Mutex<BTreeMap<String, Token>>,

@@ -10,12 +10,10 @@ fn number(seed: &str, salt: u64) -> u64 {
 
 /// This many hexadecimal digits, as in a container's ID.
 pub(crate) fn hex(seed: &str, digits: usize) -> String {
-    let mut out = String::with_capacity(digits.saturating_add(16));
-    let mut salt = 0;
-    while out.len() < digits {
-        out.push_str(&format!("{:016x}", number(seed, salt)));
-        salt += 1;
-    }
+    let numbers = (0..)
+        .take(digits.div_ceil(16))
+        .map(|salt| number(seed, salt));
+    let mut out = numbers.fold(String::new(), |out, number| out + &format!("{number:016x}"));
     out.truncate(digits);
     out
 }

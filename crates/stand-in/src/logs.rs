@@ -4,11 +4,12 @@ use bytes::Bytes;
 use http::Response;
 use serde_json::Value;
 
-use crate::api::{Body, Target, respond};
+use crate::api::{Body, respond};
 use crate::exec::container_of;
 use crate::hub::Hub;
 use crate::record::lock;
 use crate::status::Refusal;
+use crate::target::Target;
 
 /// Answers `pods/NAME/log`. Texts: `pkg/kubelet/kubelet_pods.go`, `validateContainerLogStatus`.
 pub(crate) fn answer(hub: &Hub, target: &Target) -> Result<Response<Body>, Refusal> {

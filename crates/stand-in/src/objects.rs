@@ -15,7 +15,7 @@ pub(crate) struct Kind {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) plural: String,
-    pub(crate) kind: String,
+    pub(crate) name: String,
     pub(crate) short: Vec<String>,
     pub(crate) namespaced: bool,
     /// With their kinds, as discovery names them.
@@ -29,7 +29,7 @@ impl Kind {
             group: group.to_owned(),
             version: version.to_owned(),
             plural: plural.to_owned(),
-            kind: kind.to_owned(),
+            name: kind.to_owned(),
             short: Vec::new(),
             namespaced,
             subresources: Vec::new(),
@@ -151,7 +151,7 @@ impl World {
         let known = self
             .kinds
             .iter()
-            .find(|k| k.group == group && k.version == version && k.kind == kind_name)
+            .find(|k| k.group == group && k.version == version && k.name == kind_name)
             .cloned();
         let kind = known.unwrap_or_else(|| {
             let plural = format!("{}s", kind_name.to_lowercase());
@@ -273,7 +273,7 @@ impl World {
             }
         }
         Ok(json!({
-            "kind": format!("{}List", kind.kind),
+            "kind": format!("{}List", kind.name),
             "apiVersion": kind.api_version(),
             "metadata": metadata,
             "items": items,

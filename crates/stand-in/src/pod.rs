@@ -132,7 +132,7 @@ impl Pod {
     /// The node that it runs on; `node-a` otherwise.
     #[must_use]
     pub fn node(mut self, node: &str) -> Self {
-        self.node = node.to_owned();
+        node.clone_into(&mut self.node);
         self
     }
 

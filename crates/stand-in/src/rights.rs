@@ -109,6 +109,7 @@ impl Rights {
             };
             VERBS
                 .into_iter()
+                .filter(|verb| subresource.is_empty() || matches!(*verb, "get" | "create"))
                 .filter(|verb| self.permits(verb, &what))
                 .collect()
         };

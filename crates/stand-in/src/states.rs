@@ -30,6 +30,24 @@ pub enum State {
     Terminating,
 }
 
+impl State {
+    /// The state that is written like this.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "Running" => Self::Running,
+            "NotReady" => Self::NotReady,
+            "Unschedulable" => Self::Unschedulable,
+            "ContainerCreating" => Self::ContainerCreating,
+            "ImagePullBackOff" => Self::ImagePullBackOff,
+            "CrashLoopBackOff" => Self::CrashLoopBackOff,
+            "Completed" => Self::Completed,
+            "Evicted" => Self::Evicted,
+            "Terminating" => Self::Terminating,
+            _ => return None,
+        })
+    }
+}
+
 fn condition(kind: &str, holds: bool) -> Value {
     json!({
         "type": kind,

@@ -194,7 +194,11 @@ impl AsyncWrite for Tap {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         {
             let state = lock(&self.line.state);
-            if state.silent || state.over {
+            if state.silent {
+                // The socket stays open as long as the server does.
+                return Poll::Pending;
+            }
+            if state.over {
                 return Poll::Ready(Ok(()));
             }
         }

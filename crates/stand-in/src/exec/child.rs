@@ -11,7 +11,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, Command};
 use tokio::sync::{mpsc, oneshot};
 
-use super::session::{Outlet, PIECE, STDERR, STDOUT};
+use super::outlet::Outlet;
+use super::session::{PIECE, STDERR, STDOUT};
 use crate::behaviour::{AfterLoss, Behaviour};
 use crate::hub::Hub;
 use crate::pod::Container;

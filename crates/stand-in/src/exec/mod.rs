@@ -1,6 +1,7 @@
 //! Exec: what is checked before the upgrade, the upgrade, and the session after it.
 
 mod child;
+mod outlet;
 mod session;
 
 use std::sync::Arc;
@@ -17,13 +18,14 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::api::{Body, Target, respond_empty};
+use crate::api::{Body, respond_empty};
 use crate::fault::ExecFault;
 use crate::hub::Hub;
 use crate::record::{Exec, lock};
 use crate::states;
 use crate::status::Refusal;
 use crate::tap::Line;
+use crate::target::Target;
 
 /// The container that a request means, or why it means none.
 ///
@@ -63,10 +65,7 @@ pub(crate) fn container_of(pod: &Value, asked: Option<&str>) -> Result<String, R
                     plain.join(" ")
                 );
                 if !no_init {
-                    text.push_str(&format!(
-                        " or one of the init containers: [{}]",
-                        init.join(" ")
-                    ));
+                    text = format!("{text} or one of the init containers: [{}]", init.join(" "));
                 }
                 Err(Refusal::bad_request(&text))
             }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::Upgraded;
@@ -20,6 +20,7 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::child;
+use super::outlet::Outlet;
 use crate::behaviour::{Behaviour, Recorded};
 use crate::fault::{ExecFault, PodEvent};
 use crate::hub::Hub;
@@ -61,77 +62,6 @@ pub(super) struct Session {
     pub(super) container: Option<Arc<Container>>,
     pub(super) runs: bool,
     pub(super) faults: Vec<ExecFault>,
-}
-
-/// Where output goes.
-#[derive(Clone)]
-pub(super) struct Outlet {
-    hub: Arc<Hub>,
-    line: Arc<Line>,
-    number: usize,
-    streams: Streams,
-    out: mpsc::Sender<Message>,
-    /// Bytes of output that may still be sent before the connection is cut, and how it is cut.
-    cut: Option<(u64, Cut)>,
-    pub(super) lost: watch::Receiver<bool>,
-}
-
-impl Outlet {
-    /// Sends a piece of output. False when the client is gone.
-    pub(super) async fn emit(&mut self, channel: u8, piece: Bytes) -> bool {
-        let wanted = match channel {
-            STDOUT => self.streams.stdout,
-            STDERR => self.streams.stderr,
-            _ => true,
-        };
-        if *self.lost.borrow() {
-            return false;
-        }
-        if !wanted {
-            return true;
-        }
-        let mut piece = piece;
-        if let Some((left, cut)) = &mut self.cut {
-            let length = piece.len() as u64;
-            if length > *left {
-                piece.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
-                let cut = *cut;
-                self.send(channel, piece).await;
-                // What was queued before goes out first.
-                while self.out.capacity() < self.out.max_capacity() && !*self.lost.borrow() {
-                    sleep(Duration::from_millis(1)).await;
-                }
-                sleep(Duration::from_millis(5)).await;
-                self.line.cut_after(0, cut);
-                let _ = self.out.send(Message::Ping(Bytes::new())).await;
-                let _ = self.lost.wait_for(|lost| *lost).await;
-                return false;
-            }
-            *left -= length;
-        }
-        self.send(channel, piece).await
-    }
-
-    async fn send(&self, channel: u8, piece: Bytes) -> bool {
-        let mut framed = BytesMut::with_capacity(piece.len() + 1);
-        framed.put_u8(channel);
-        framed.put_slice(&piece);
-        let sent = self
-            .out
-            .send(Message::Binary(framed.freeze()))
-            .await
-            .is_ok();
-        if sent {
-            self.hub
-                .journal
-                .amend_exec(self.number, |exec| match channel {
-                    STDOUT => exec.stdout.0.push(piece),
-                    STDERR => exec.stderr.0.push(piece),
-                    _ => {}
-                });
-        }
-        sent
-    }
 }
 
 /// How the command came out.
@@ -320,7 +250,7 @@ impl Session {
                 let quiet = if some {
                     Duration::from_millis(30)
                 } else {
-                    Duration::from_secs(3600)
+                    Duration::from_hours(1)
                 };
                 match timeout(quiet, input.recv()).await {
                     Ok(Some(_)) => some = true,
@@ -419,11 +349,7 @@ async fn read(
                         let _ = stdin.send(piece);
                     }
                 }
-                (Some(&CLOSE), Some(&STDIN)) if v5 => {
-                    if stdin.take().is_some() {
-                        end_of_input();
-                    }
-                }
+                (Some(&CLOSE), Some(&STDIN)) if v5 && stdin.take().is_some() => end_of_input(),
                 _ => {}
             },
             Message::Close(_) => break,

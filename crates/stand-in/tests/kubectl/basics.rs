@@ -253,7 +253,12 @@ fn everybody_logs_in_as_their_kubeconfig_says() {
             false,
             "executable no-such-credential-plugin not found",
         ),
-        (Login::Nobody, false, "User \"system:anonymous\" cannot"),
+        (
+            Login::Nobody,
+            false,
+            // It asks for a name on standard input, which is at its end.
+            "EOF",
+        ),
         (
             Login::UnknownContext,
             false,
@@ -273,7 +278,7 @@ fn everybody_logs_in_as_their_kubeconfig_says() {
         assert!(got.err.contains(says), "{login:?}: {}", got.err);
     }
     let users: Vec<String> = api.requests().into_iter().map(|r| r.user).collect();
-    assert!(users.iter().any(|u| u == "bob") && users.iter().any(|u| u == "system:anonymous"));
+    assert!(users.iter().any(|u| u == "bob") && users.iter().any(|u| u == "stand-in-user"));
 }
 
 #[test]
@@ -310,4 +315,32 @@ fn a_busy_server_is_asked_again() {
         .map(|r| r.status)
         .collect();
     assert_eq!(statuses, [Some(429), Some(200)]);
+}
+
+#[test]
+fn a_proxy_is_gone_through() {
+    if !have_kubectl() {
+        return;
+    }
+    let api = cluster().tls(Certificate::Good).start().unwrap();
+    let config = api
+        .kubeconfig_with(&Login::Proxy(api.proxy().to_owned()))
+        .unwrap();
+    let config = config.to_str().unwrap();
+    let got = kubectl(&api, &["--kubeconfig", config, "get", "pods", "-o", "name"]);
+    assert_eq!(got.code, Some(0), "{}", got.err);
+    let got = kubectl(
+        &api,
+        &[
+            "--kubeconfig",
+            config,
+            "exec",
+            "other",
+            "--",
+            "echo",
+            "hello",
+        ],
+    );
+    assert_eq!(got.out, "hello\n", "{}", got.err);
+    assert!(api.proxied() >= 2);
 }

@@ -65,7 +65,8 @@ impl Rights {
         self
     }
 
-    /// Takes it away, whatever is allowed.
+    /// Takes it away, whatever is allowed. An exec over WebSocket is a `get` of `pods/exec`, one over SPDY a `create`, so
+    /// `deny("get", "pods/exec")` is a cluster whose roles were written for SPDY.
     #[must_use]
     pub fn deny(mut self, verbs: &str, resources: &str) -> Self {
         self.denied.push(rule(verbs, resources, None));

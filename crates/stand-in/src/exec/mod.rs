@@ -29,7 +29,7 @@ use crate::target::Target;
 
 /// The container that a request means, or why it means none.
 ///
-/// Texts: `pkg/registry/core/pod/strategy.go` (`streamLocation`, `LogLocation`).
+/// Texts: `pkg/registry/core/pod/strategy.go` (`validateContainer`, `streamLocation`).
 pub(crate) fn container_of(pod: &Value, asked: Option<&str>) -> Result<String, Refusal> {
     let name = pod
         .pointer("/metadata/name")
@@ -43,33 +43,27 @@ pub(crate) fn container_of(pod: &Value, asked: Option<&str>) -> Result<String, R
             .filter_map(|c| c.get("name").and_then(Value::as_str))
             .collect()
     };
-    let (plain, init) = (names("containers"), names("initContainers"));
-    match asked.filter(|asked| !asked.is_empty()) {
-        Some(asked) => {
-            let known = plain.contains(&asked)
-                || init.contains(&asked)
-                || names("ephemeralContainers").contains(&asked);
-            if known {
-                Ok(asked.to_owned())
-            } else {
-                Err(Refusal::bad_request(&format!(
-                    "container {asked} is not valid for pod {name}"
-                )))
-            }
+    let plain = names("containers");
+    let all = [
+        names("initContainers"),
+        plain.clone(),
+        names("ephemeralContainers"),
+    ]
+    .concat();
+    match (asked.filter(|asked| !asked.is_empty()), plain.as_slice()) {
+        (Some(asked), _) if all.contains(&asked) => Ok(asked.to_owned()),
+        (Some(asked), _) => {
+            let text = format!("container {asked} is not valid for pod {name}");
+            Err(Refusal::bad_request(&text))
         }
-        None => match (plain.as_slice(), init.is_empty()) {
-            ([only], _) => Ok((*only).to_owned()),
-            (_, no_init) => {
-                let mut text = format!(
-                    "a container name must be specified for pod {name}, choose one of: [{}]",
-                    plain.join(" ")
-                );
-                if !no_init {
-                    text = format!("{text} or one of the init containers: [{}]", init.join(" "));
-                }
-                Err(Refusal::bad_request(&text))
-            }
-        },
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, _) => {
+            let choice = all.join(" ");
+            let text = format!(
+                "a container name must be specified for pod {name}, choose one of: [{choice}]"
+            );
+            Err(Refusal::bad_request(&text))
+        }
     }
 }
 
@@ -122,8 +116,8 @@ pub(crate) fn answer(
     let websocket = header(UPGRADE).is_some_and(|v| v.eq_ignore_ascii_case("websocket"));
     let key = header(SEC_WEBSOCKET_KEY).map(str::to_owned);
     let Some(key) = key.filter(|_| websocket) else {
-        // SPDY comes here; the words are those of the kubelet's upgrade handler.
-        return Err(Refusal::text(400, "Upgrade request required"));
+        // SPDY comes here.
+        return Err(Refusal::bad_request("Upgrade request required"));
     };
     let proposed: Vec<&str> = header(SEC_WEBSOCKET_PROTOCOL)
         .unwrap_or_default()

@@ -185,7 +185,7 @@ fn output_can_be_endless_and_the_subprotocol_another_one() {
             );
         }
     });
-    assert!(api.wait_for(Duration::from_secs(5), |api| over(api)));
+    assert!(api.wait_for(Duration::from_secs(5), over));
     assert!(
         api.sent().iter().any(|sent| sent.dropped > 0),
         "not all of a flood is kept"
@@ -221,7 +221,7 @@ fn pods_go_while_a_command_runs() {
             after.contains(r#""restartCount":1"#),
             event == PodEvent::Restarted
         );
-        assert!(api.wait_for(Duration::from_secs(5), |api| over(api)));
+        assert!(api.wait_for(Duration::from_secs(5), over));
         assert!(api.execs()[0].ended.unwrap() < Duration::from_secs(20));
     }
 }

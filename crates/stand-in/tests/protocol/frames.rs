@@ -169,3 +169,29 @@ fn only_the_streams_that_were_asked_for_come() {
         }
     });
 }
+
+#[test]
+fn a_container_has_to_be_named_where_there_are_several() {
+    let api = Cluster::new()
+        .pod(
+            Pod::plain("p")
+                .container("sidecar")
+                .set("/spec/initContainers", json!([{ "name": "init" }])),
+        )
+        .start()
+        .unwrap();
+    block_on(async {
+        let Err(Error::Http(answer)) = open(&api, "p", "v5.channel.k8s.io", BOTH).await else {
+            panic!("an upgrade for no container in particular");
+        };
+        let body = String::from_utf8_lossy(answer.body().as_deref().unwrap()).into_owned();
+        let says =
+            "a container name must be specified for pod p, choose one of: [init main sidecar]";
+        assert!(answer.status() == 400 && body.contains(says), "{body}");
+        let named = format!("{BOTH}&container=sidecar");
+        let (mut socket, _) = open(&api, "p", "v5.channel.k8s.io", &named).await.unwrap();
+        assert_eq!(channel(&all(&mut socket).await.0, 1), "out\n");
+    });
+    let execs = api.execs();
+    assert!(execs.len() == 1 && execs[0].container == "sidecar");
+}

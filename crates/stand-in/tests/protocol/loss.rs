@@ -28,7 +28,7 @@ fn hang_up(api: &StandIn, pod: &str, script: &str) {
 fn the_command_gets_the_end_of_its_input_and_is_not_killed() {
     let api = Cluster::new().pod(Pod::plain("p")).start().unwrap();
     hang_up(&api, "p", "echo started; cat >/dev/null; sleep 0.3; exit 9");
-    assert!(api.wait_for(PATIENCE, |api| over(api)));
+    assert!(api.wait_for(PATIENCE, over));
     let exec = &api.execs()[0];
     assert!(exec.lost);
     assert_eq!(exec.exit.unwrap().0, 9, "it ended by itself");
@@ -53,7 +53,7 @@ fn what_it_prints_then_is_read_or_blocks_or_breaks_the_pipe() {
         } else {
             Duration::from_secs(1)
         };
-        api.wait_for(time, |api| over(api));
+        api.wait_for(time, over);
         assert_eq!(
             api.execs()[0].exit.map(|(code, _)| code),
             exit,
@@ -69,7 +69,7 @@ fn what_it_prints_then_is_read_or_blocks_or_breaks_the_pipe() {
         "p",
         "echo started; cat >/dev/null; sleep 0.2; exec yes",
     );
-    assert!(api.wait_for(PATIENCE, |api| over(api)));
+    assert!(api.wait_for(PATIENCE, over));
     assert_eq!(api.execs()[0].exit.unwrap().0, 128 + 13, "SIGPIPE");
 }
 

@@ -31,3 +31,9 @@ pub(crate) fn uid(seed: &str) -> String {
         part(20, 32)
     )
 }
+
+/// An address: `10.0.x.y` for a node, `10.1.x.y` for a pod.
+pub(crate) fn address(network: u8, seed: &str) -> String {
+    let [x, y, ..] = number(seed, 0).to_le_bytes();
+    format!("10.{network}.{x}.{y}")
+}

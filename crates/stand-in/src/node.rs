@@ -16,7 +16,7 @@ pub(crate) fn object(name: &str) -> Value {
             "capacity": { "cpu": "96", "memory": "1024Gi", "nvidia.com/gpu": "8", "rdma/ib": "8" },
             "allocatable": { "cpu": "96", "memory": "1000Gi", "nvidia.com/gpu": "8", "rdma/ib": "8" },
             "conditions": [{ "type": "Ready", "status": "True", "reason": "KubeletReady" }],
-            "addresses": [{ "type": "InternalIP", "address": "10.0.0.1" }, { "type": "Hostname", "address": name }],
+            "addresses": [{ "type": "InternalIP", "address": crate::ids::address(0, name) }, { "type": "Hostname", "address": name }],
             "nodeInfo": { "kubeletVersion": "v1.32.4", "osImage": "Linux", "containerRuntimeVersion": "containerd://2.0.4" },
         },
     })

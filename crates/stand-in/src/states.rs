@@ -135,15 +135,24 @@ pub(crate) fn apply(state: State, object: &mut Value, containers: &[&str]) {
             list.push(one);
         }
         put(&mut status, "/containerStatuses", list.into());
-        put(&mut status, "/hostIP", "10.0.0.1".into());
+        let node = object
+            .pointer("/spec/nodeName")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        put(&mut status, "/hostIP", ids::address(0, node).into());
         put(&mut status, "/startTime", CREATED.into());
     }
     if matches!(
         state,
         State::Running | State::NotReady | State::Terminating | State::CrashLoopBackOff
     ) {
-        put(&mut status, "/podIP", "10.1.0.1".into());
-        put(&mut status, "/podIPs", json!([{ "ip": "10.1.0.1" }]));
+        let uid = object
+            .pointer("/metadata/uid")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let ip = ids::address(1, uid);
+        put(&mut status, "/podIPs", json!([{ "ip": ip }]));
+        put(&mut status, "/podIP", ip.into());
     }
     match state {
         State::Unschedulable => {

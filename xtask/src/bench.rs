@@ -95,8 +95,8 @@ fn peak(command: &[&str]) -> Option<u64> {
         .ok()
 }
 
-/// Runs everything and prints it.
-pub(crate) fn run(root: &Path, recipes: Option<PathBuf>) -> Result<String, String> {
+/// Builds the program as it is released.
+pub(crate) fn release(root: &Path) -> Result<PathBuf, String> {
     let built = Command::new(env!("CARGO"))
         .args([
             "build",
@@ -115,11 +115,14 @@ pub(crate) fn run(root: &Path, recipes: Option<PathBuf>) -> Result<String, Strin
     }
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let binary = target
-        .join("release/check-interconnect")
-        .display()
-        .to_string();
-    let xtask = target.join("release/xtask").display().to_string();
+    Ok(target.join("release/check-interconnect"))
+}
+
+/// Runs everything and prints it.
+pub(crate) fn run(root: &Path, recipes: Option<PathBuf>) -> Result<String, String> {
+    let binary = release(root)?;
+    let xtask = binary.with_file_name("xtask").display().to_string();
+    let binary = binary.display().to_string();
     let scratch =
         std::env::temp_dir().join(format!("check-interconnect-bench-{}", std::process::id()));
     fs::create_dir_all(&scratch).map_err(|e| e.to_string())?;

@@ -2,6 +2,7 @@
 //! `cargo xtask generate-all --check` fails where it has drifted.
 
 mod bench;
+mod bench_pods;
 mod blocks;
 mod generate;
 mod markdown;
@@ -34,6 +35,12 @@ enum Task {
         /// Directory of recipes; the examples, repeated, without it
         recipes: Option<PathBuf>,
     },
+    /// Measure how many pods take how long, against the time that their answers alone take
+    BenchPods {
+        /// Numbers of pods.
+        #[arg(default_values_t = [200])]
+        pods: Vec<usize>,
+    },
     /// Parse all files of a directory and do nothing with them (the other side of a comparison)
     #[command(hide = true)]
     BareEvents {
@@ -46,6 +53,9 @@ fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::GenerateAll { check } => generate_all(&root(), check),
         Task::Bench { recipes } => bench::run(&root(), recipes).map(|text| shown(&text)),
+        Task::BenchPods { pods } => bench::release(&root())
+            .and_then(|binary| bench_pods::run(&binary, &pods))
+            .map(|text| shown(&text)),
         Task::BareEvents { directory } => bench::bare_events(&directory).map(|text| shown(&text)),
     };
     match done {

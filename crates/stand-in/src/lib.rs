@@ -52,6 +52,7 @@ mod status;
 mod table;
 mod tap;
 mod target;
+mod tree;
 
 pub use behaviour::{AfterLoss, Behaviour, Recorded};
 pub use certs::Certificate;
@@ -65,3 +66,4 @@ pub use stand_in::StandIn;
 pub use states::State;
 pub use status::{Refusal, RefusalBody};
 pub use tap::Cut;
+pub use tree::Tree;

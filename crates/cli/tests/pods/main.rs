@@ -16,7 +16,3 @@ mod faults;
 mod report;
 mod scale;
 mod support;
-// The trees that the collecting script is tried on.
-#[path = "../../../probe/tests/collect/tree.rs"]
-#[allow(dead_code)]
-mod tree;

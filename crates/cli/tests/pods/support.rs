@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use stand_in::{Cluster, Pod, StandIn};
+use stand_in::{Cluster, Pod, StandIn, Tree};
 
 /// What the program did.
 pub(crate) struct Run {
@@ -125,8 +125,8 @@ pub(crate) fn names(checks: &[&Value], cause: &str) -> bool {
 }
 
 /// A tree whose engine has this role, with nothing wrong in it.
-pub(crate) fn tree_of(role: &str) -> crate::tree::Tree {
-    let tree = crate::tree::Tree::worker();
+pub(crate) fn tree_of(role: &str) -> Tree {
+    let tree = Tree::worker();
     tree.file(
         "/proc/42/cmdline",
         format!(

@@ -158,7 +158,7 @@ fn everything_that_goes_wrong_has_its_name() {
     cases.push(Case {
         name: "hangs after it",
         pod: recorded(Recorded {
-            delay: Duration::from_secs(60),
+            delay: Duration::from_mins(1),
             ..Recorded::default()
         }),
         wrong: None,

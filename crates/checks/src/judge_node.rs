@@ -89,7 +89,7 @@ pub fn judge_node(command: &'static str, facts: &NodeFacts, scope: Vec<String>) 
     }
 }
 
-fn run_checks(facts: &NodeFacts) -> Vec<CheckResult> {
+pub(crate) fn run_checks(facts: &NodeFacts) -> Vec<CheckResult> {
     let view = NodeView::of(facts);
     let mut findings = Findings::of_place();
     for check in CHECKS {
@@ -104,7 +104,7 @@ fn run_checks(facts: &NodeFacts) -> Vec<CheckResult> {
 const MAX_ALIKE: usize = 64;
 
 /// The first findings of each kind, with the number of those left out.
-fn folded(results: Vec<CheckResult>) -> Vec<CheckResult> {
+pub(crate) fn folded(results: Vec<CheckResult>) -> Vec<CheckResult> {
     let mut kinds = BTreeMap::new();
     let mut kept: Vec<CheckResult> = Vec::new();
     for result in results {
@@ -188,7 +188,7 @@ fn differ<T: PartialEq>(one: &Fact<T>, other: &Fact<T>) -> bool {
     matches!((one.value(), other.value()), (Some(a), Some(b)) if a != b)
 }
 
-fn coverage(facts: &NodeFacts, results: &[CheckResult]) -> Coverage {
+pub(crate) fn coverage(facts: &NodeFacts, results: &[CheckResult]) -> Coverage {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let seen = &facts.observation;
     let files: BTreeSet<&str> = seen.sections.iter().map(|s| s.from.file.as_str()).collect();
@@ -213,7 +213,7 @@ fn coverage(facts: &NodeFacts, results: &[CheckResult]) -> Coverage {
 }
 
 /// Inputs that gave nothing, and outputs that are not whole.
-fn inputs(facts: &NodeFacts) -> Vec<CheckResult> {
+pub(crate) fn inputs(facts: &NodeFacts) -> Vec<CheckResult> {
     let mut results = Vec::new();
     if let Some(gap) = &facts.gap {
         let mut lost = result(

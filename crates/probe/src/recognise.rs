@@ -198,12 +198,7 @@ pub fn recognise_bytes(file: &str, bytes: &[u8]) -> Observation {
     if bytes.starts_with(&[0xfe, 0xff]) {
         return recognise(file, &units(true));
     }
-    let sample = bytes.get(..4096).unwrap_or(bytes);
-    // A sample of 4 KiB: no crate is worth counting it faster.
-    let zeros = sample
-        .iter()
-        .fold(0_usize, |n, b| n.saturating_add(usize::from(*b == 0)));
-    if zeros.saturating_mul(20) > sample.len() && zeros > 0 {
+    if is_binary(bytes.get(..4096).unwrap_or(bytes)) {
         let mut out = Observation::default();
         out.unrecognised.push(Unrecognised {
             file: file.to_owned(),
@@ -213,6 +208,19 @@ pub fn recognise_bytes(file: &str, bytes: &[u8]) -> Observation {
         return out;
     }
     recognise(file, &String::from_utf8_lossy(bytes))
+}
+
+/// The beginning of a file is text that can be read line by line: neither UTF-16 nor binary.
+pub fn is_plain(sample: &[u8]) -> bool {
+    !(sample.starts_with(&[0xff, 0xfe]) || sample.starts_with(&[0xfe, 0xff]) || is_binary(sample))
+}
+
+fn is_binary(sample: &[u8]) -> bool {
+    // A sample of 4 KiB: no crate is worth counting it faster.
+    let zeros = sample
+        .iter()
+        .fold(0_usize, |n, b| n.saturating_add(usize::from(*b == 0)));
+    zeros.saturating_mul(20) > sample.len() && zeros > 0
 }
 
 /// Reads several files as one picture, in the order given.

@@ -6,6 +6,8 @@ pub(crate) mod libfabric;
 pub(crate) mod messages;
 pub(crate) mod payload_transport;
 pub(crate) mod rdma_errors;
+pub(crate) mod sides;
+pub(crate) mod two_sides;
 pub(crate) mod ucx_connections;
 pub(crate) mod ucx_messages;
 pub(crate) mod ucx_settings;

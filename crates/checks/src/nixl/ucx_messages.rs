@@ -298,14 +298,23 @@ fn nothing_left(event: &Event, said: &mut Said) {
             &UNKNOWN_NAME,
             format!("{what} (no UCX knows {})", unknown.join(", ")),
         );
+    } else if asked.split(',').all(|n| !matches!(n, "tcp" | "all")) && !asked.starts_with('^') {
+        // Whether or not devices are named as well: RDMA alone was asked for, and it is not here.
+        said.fail(
+            event,
+            &FAIL_FAST,
+            if devices {
+                format!("{what} on the devices that UCX_NET_DEVICES names")
+            } else {
+                what
+            },
+        );
     } else if devices {
         said.fail(
             event,
             &NOTHING_LEFT,
             format!("{what} on the devices that UCX_NET_DEVICES names"),
         );
-    } else if asked.split(',').all(|n| !matches!(n, "tcp" | "all")) && !asked.starts_with('^') {
-        said.fail(event, &FAIL_FAST, what);
     } else {
         said.fail(event, &NOT_HERE, what);
     }

@@ -194,7 +194,7 @@ fn side_facts(
 ) {
     let field = |name: &str| fields.get(name).cloned();
     match id {
-        "ucx-version" if out.software.ucx.len() < MAX_KEPT => {
+        "ucx-version" | "nixl-ucx-bound" if out.software.ucx.len() < MAX_KEPT => {
             let mut build = UcxBuild::new(origin.clone());
             build.version = field("version");
             build.library = field("library");

@@ -339,6 +339,34 @@ static PATTERNS: &[Pattern] = &[
         "Backend {backend} was instantiated",
     ),
     line("nixl-agent", Nixl, "Initialized NIXL agent: {agent}"),
+    line("nixl-version", Nixl, "NIXL version: {version} (git"),
+    line(
+        "nixl-ucx-bound",
+        Nixl,
+        "NIXL UCX backend bound to UCX {version} at {library}",
+    ),
+    line(
+        "nixl-remote-metadata-failed",
+        Nixl,
+        "loadRemoteMD: error loading remote metadata for agent '{agent}' with status {status}",
+    ),
+    line(
+        "nixl-plugin-params",
+        Nixl,
+        "getPluginParams: backend '{backend}' not found",
+    ),
+    line("nixl-config-file", Nixl, "reading TOML config file {path}"),
+    line(
+        "nixl-bench-worker",
+        Nixl,
+        "Init nixl worker, dev {} rank {}, type {type}, hostname {host}",
+    ),
+    line("nixl-bench-inconsistent", Nixl, "Consistency check failed"),
+    line(
+        "nixl-cuda-driver",
+        Nixl,
+        "Error: libcuda.so.1: cannot open shared object file",
+    ),
     line(
         "nixl-plugin-directory",
         Nixl,
@@ -430,6 +458,16 @@ static PATTERNS: &[Pattern] = &[
         "engine-mooncake-queue-pair",
         Engine,
         "Failed to modify QP to {state}, {text}",
+    ),
+    line(
+        "engine-mooncake-retry",
+        Engine,
+        "Process failed for slice {}: transport retry counter exceeded",
+    ),
+    line(
+        "engine-trtllm-agent",
+        Engine,
+        "Assertion failed: status == NIXL_SUCCESS",
     ),
     line(
         "engine-trtllm-buffer",

@@ -11,7 +11,7 @@ use crate::check::Run;
 use crate::finding::Findings;
 use crate::judge_node::{coverage, folded, inputs, run_checks};
 use crate::nixl::messages::NO_EVIDENCE;
-use crate::nixl::payload_transport::of_peers;
+use crate::nixl::payload_transport::{LANES, of_peers};
 use crate::nixl::sides::{LogFile, Side, TARGET, sides, stem};
 use crate::nixl::two_sides::{OF_ONE_SIDE, explains_refusal};
 use crate::node_view::NodeFacts;
@@ -42,8 +42,13 @@ pub fn judge_nixl(facts: &NixlFacts, scope: Vec<String>) -> Report {
         .any(|r| r.name == PAYLOAD && r.status != Status::Skipped);
     evidence(&mut results, known);
     let whole = whole(facts);
-    let coverage = coverage(&whole, &results);
+    let mut coverage = coverage(&whole, &results);
     let of_inputs = of_inputs(&whole, &sides);
+    let lost = of_inputs
+        .iter()
+        .filter(|r| r.reason == Some(Reason::Unreadable))
+        .count();
+    coverage.inputs_not_read = u32::try_from(lost).unwrap_or(u32::MAX);
     let broken_input = of_inputs.iter().any(|r| r.required);
     results.extend(of_inputs);
     let readiness = match readiness_of(&results, true, false) {
@@ -230,6 +235,20 @@ fn together(sides: &[Side], each: Vec<Vec<CheckResult>>) -> Vec<CheckResult> {
 /// The verdict needs to know what carried the payload. A fault that was seen stands for itself: what is missing then
 /// is told and decides nothing.
 fn evidence(results: &mut Vec<CheckResult>, known: bool) {
+    if known {
+        // What one side does not tell, the other one's table does.
+        results.retain(|r| r.cause != Some(NO_EVIDENCE.id));
+        for result in results.iter_mut().filter(|r| r.cause == Some(LANES.id)) {
+            result.required = false;
+        }
+    }
+    if results
+        .iter()
+        .any(|r| !r.collective && r.status == Status::Fail)
+    {
+        // It does not matter any more.
+        results.retain(|r| r.cause != Some(NO_EVIDENCE.id));
+    }
     let fault = results
         .iter()
         .any(|r| !r.collective && matches!(r.status, Status::Warn | Status::Fail));
@@ -272,6 +291,7 @@ fn of_inputs(whole: &NodeFacts, sides: &[Side]) -> Vec<CheckResult> {
             {
                 result.required = false;
                 result.reason = Some(Reason::NotApplicable);
+                result.fix = None;
             }
         }
     }
@@ -355,9 +375,9 @@ fn verdict(readiness: Readiness, known: bool, results: &[CheckResult]) -> String
                 .find(|r| r.status == Status::Skipped && r.required)
                 .map(|r| r.detail.clone())
                 .unwrap_or_default();
-            let of_lanes = results.iter().any(|r| {
-                r.name == PAYLOAD && r.cause == Some(crate::nixl::payload_transport::LANES.id)
-            });
+            let of_lanes = results
+                .iter()
+                .any(|r| r.name == PAYLOAD && r.cause == Some(LANES.id));
             if known {
                 format!("the payload is shown in part; {lacking}")
             } else if of_lanes {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::Observation;
 use model::observation::Merge as _;
-use model::observation::log::{Event, Process};
+use model::observation::log::{Event, Log, Process};
 
 use super::payload_transport::of_peers;
 
@@ -226,6 +226,9 @@ fn of_file(file: &LogFile) -> Vec<Side> {
         .count();
     if pods > 1 {
         for (pod, seen) in &file.seen.places {
+            if pod.is_empty() && seen.log == Log::default() {
+                continue;
+            }
             let mut side = whole(&file.name, seen.clone(), pod);
             if !pod.is_empty() && side.hosts.is_empty() {
                 side.hosts.insert(pod.clone());
@@ -358,13 +361,19 @@ fn split(seen: &Observation) -> BTreeMap<Writer, Observation> {
         out.log.add_table(table.clone());
     }
     rest.log.unread_table.clone_from(&log.unread_table);
+    let empty = rest.log == Log::default();
     // All else is about no process.
     let mut other = seen.clone();
     other.log = rest.log;
     other.software.ucx.clear();
     other.process.environment.clear();
     other.places.clear();
-    parts.insert((String::new(), None), other);
+    match parts.values_mut().next() {
+        Some(first) if empty => first.merge(other),
+        _ => {
+            parts.insert((String::new(), None), other);
+        }
+    }
     parts
 }
 

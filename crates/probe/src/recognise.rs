@@ -283,16 +283,20 @@ impl Stream {
         let Some((at, line)) = self.held.pop_front() else {
             return;
         };
-        // JSON tells what it is some lines later; for all else the next line is enough.
-        let json = line.trim_start().starts_with(['[', '{', '"']);
-        let ahead = if json { LOOK_AHEAD } else { 1 };
-        let next = self
-            .held
-            .iter()
-            .take(ahead)
-            .map(|(_, text)| text.get(..4096).unwrap_or(text))
-            .collect::<Vec<_>>()
-            .join("\n");
+        // Lines of logs begin no output of a tool, whatever comes after them.
+        let next = if of_log(&line) {
+            String::new()
+        } else {
+            // JSON tells what it is some lines later; for all else the next line is enough.
+            let json = line.trim_start().starts_with(['[', '{', '"']);
+            let ahead = if json { LOOK_AHEAD } else { 1 };
+            self.held
+                .iter()
+                .take(ahead)
+                .map(|(_, text)| text.get(..4096).unwrap_or(text))
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
         self.one(file, sections, at, &line, &next);
     }
 
@@ -337,7 +341,8 @@ impl Stream {
             }
             return;
         }
-        if let Some((command, host)) = prompt(text) {
+        let of_log = of_log(text);
+        if !of_log && let Some((command, host)) = prompt(text) {
             self.close(false);
             if let Some(host) = host {
                 self.go_to(host);
@@ -381,6 +386,10 @@ impl Stream {
         if self.offer(line, text) {
             return;
         }
+        if of_log {
+            self.unknown(line, text);
+            return;
+        }
         if let Some(kind) = KINDS.iter().find(|kind| (kind.starts)(text, next)) {
             let command = self.command.take();
             self.close(true);
@@ -404,6 +413,10 @@ impl Stream {
             }
             return;
         }
+        self.unknown(line, text);
+    }
+
+    fn unknown(&mut self, line: u32, text: &str) {
         if self.first_unknown.is_none() {
             self.first_unknown = Some((line, hint(text)));
         }
@@ -502,6 +515,41 @@ impl Stream {
             });
         }
     }
+}
+
+/// A line begins as lines of logs do: with UCX's time and process, a date, or a level. No tool prints such a line, and
+/// logs have millions of them.
+fn of_log(line: &str) -> bool {
+    let line = line.trim_start();
+    let digits =
+        |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let date = |text: &str| {
+        let year = digits(text);
+        let rest = text.get(year..).unwrap_or_default();
+        (year == 4 || year == 2) && rest.starts_with(['-', '/']) && {
+            let rest = rest.get(1..).unwrap_or_default();
+            digits(rest) == 2
+                && rest
+                    .get(2..)
+                    .is_some_and(|r| r.starts_with(['-', '/', ' ']))
+        }
+    };
+    if let Some(inside) = line.strip_prefix('[') {
+        // `[1796019604.858141] [vm:1519 :0]`, `[2026-01-02 03:04:05]`
+        return date(inside)
+            || (digits(inside) >= 10
+                && inside
+                    .get(digits(inside)..)
+                    .is_some_and(|r| r.starts_with('.')));
+    }
+    if line.starts_with(|c: char| c.is_ascii_digit()) {
+        return date(line);
+    }
+    let word = line.split([' ', ':', '\t']).next().unwrap_or_default();
+    matches!(
+        word,
+        "INFO" | "WARN" | "WARNING" | "ERROR" | "DEBUG" | "TRACE" | "CRITICAL"
+    )
 }
 
 /// What may be shown of a line that nobody knows: its first words, nothing behind `=` or `:`, no long words, so

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use model::observation::log::Component::{
     self, Engine, FabricManager, Gloo, Kernel, Libfabric, Nccl, Nixl, Ucx, Verbs,
@@ -708,7 +708,10 @@ fn possible(line: &str) -> Vec<usize> {
     });
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         let words = PATTERNS.iter().map(|p| longest_words(p.words));
-        AhoCorasick::new(words.map(|w| if w.is_empty() { "\0" } else { w })).ok()
+        AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(words.map(|w| if w.is_empty() { "\0" } else { w }))
+            .ok()
     });
     let Some(words) = WORDS.as_ref() else {
         return (0..PATTERNS.len()).collect();

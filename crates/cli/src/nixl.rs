@@ -91,7 +91,10 @@ fn lines<R: Read>(name: &str, mut text: BufReader<R>) -> io::Result<Observation>
             if !line.ends_with(b"\n") && line.len() as u64 == MAX_LINE {
                 skip_line(&mut text)?;
             }
-            recogniser.line(&String::from_utf8_lossy(&line));
+            match std::str::from_utf8(&line) {
+                Ok(text) => recogniser.line(text),
+                Err(_) => recogniser.line(&String::from_utf8_lossy(&line)),
+            }
         }
     }
     let mut bytes = Vec::new();

@@ -698,43 +698,65 @@ fn longest_words(template: &'static str) -> &'static str {
         .unwrap_or_default()
 }
 
-/// Which kinds have their longest words in a line, in order; a log of a million lines cannot try all of them on each.
-fn possible(line: &str) -> Vec<usize> {
-    static ALWAYS: LazyLock<Vec<usize>> = LazyLock::new(|| {
-        let all = PATTERNS.iter().enumerate();
-        all.filter(|(_, p)| longest_words(p.words).is_empty())
-            .map(|(n, _)| n)
-            .collect()
-    });
+/// What stands in lanes and in tables.
+const MARKS: [&str; 2] = ["cfg#", "remote memory"];
+
+/// What a line can be.
+#[derive(Default)]
+pub(super) struct Possible {
+    /// Kinds whose longest words are in it, in order.
+    kinds: Vec<usize>,
+    /// It has a word of lanes or tables.
+    pub(super) marked: bool,
+}
+
+impl Possible {
+    /// It can be nothing that stands in a line of its own.
+    pub(super) fn nothing(&self) -> bool {
+        self.kinds.is_empty() && !self.marked
+    }
+}
+
+/// What a line can be; a log of a million lines cannot try every kind on each.
+pub(super) fn possible(line: &str) -> Possible {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-        let words = PATTERNS.iter().map(|p| longest_words(p.words));
+        let words = PATTERNS.iter().map(|p| match longest_words(p.words) {
+            // Warnings of NCCL, whatever they say.
+            "" => "NCCL",
+            words => words,
+        });
         AhoCorasick::builder()
             .kind(Some(AhoCorasickKind::DFA))
-            .build(words.map(|w| if w.is_empty() { "\0" } else { w }))
+            .build(words.chain(MARKS))
             .ok()
     });
+    let mut possible = Possible::default();
     let Some(words) = WORDS.as_ref() else {
-        return (0..PATTERNS.len()).collect();
+        possible.kinds = (0..PATTERNS.len()).collect();
+        possible.marked = true;
+        return possible;
     };
-    let mut possible = ALWAYS.clone();
-    possible.extend(
-        words
-            .find_overlapping_iter(line)
-            .map(|found| found.pattern().as_usize()),
-    );
-    possible.sort_unstable();
-    possible.dedup();
+    for found in words.find_overlapping_iter(line) {
+        let at = found.pattern().as_usize();
+        if at < PATTERNS.len() {
+            possible.kinds.push(at);
+        } else {
+            possible.marked = true;
+        }
+    }
+    possible.kinds.sort_unstable();
+    possible.kinds.dedup();
     possible
 }
 
 /// The first kind that a line is of. Lines of commands that search for such words are none.
-pub(super) fn find(header: &Header<'_>) -> Option<(&'static Pattern, Fields)> {
+pub(super) fn find(header: &Header<'_>, possible: &Possible) -> Option<(&'static Pattern, Fields)> {
     let text = header.rest;
     if text.len() < 8 || text.len() > 64 * 1024 {
         return None;
     }
-    possible(header.line).into_iter().find_map(|n| {
-        let pattern = PATTERNS.get(n)?;
+    possible.kinds.iter().find_map(|n| {
+        let pattern = PATTERNS.get(*n)?;
         if needs_prefix(pattern, header) {
             return None;
         }

@@ -66,6 +66,11 @@ fn plain(c: char) -> char {
     }
 }
 
+/// Whether a line can have a row or a rule in it.
+pub(super) fn can_be(text: &str) -> bool {
+    !text.is_ascii() || text.as_bytes().contains(&b'|') || text.contains("+-")
+}
+
 /// The title of a table.
 pub(super) fn is_title(row: &str) -> bool {
     row.starts_with('|') && row.contains(" cfg#")

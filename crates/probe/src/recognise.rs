@@ -101,10 +101,12 @@ impl Recogniser {
     /// `node-1: text`, as pdsh and clush print it. Many tools print `word: value` themselves, so this counts only
     /// where the rest begins an output, or the host is known by then.
     fn host_prefix<'a>(&self, line: &'a str) -> Option<(&'a str, &'a str)> {
+        if !line.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return None;
+        }
         let (host, rest) = line.split_once(": ")?;
         let host_like = host.len() <= 64
             && host.chars().any(|c| c.is_ascii_digit())
-            && host.starts_with(|c: char| c.is_ascii_alphabetic())
             && host
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'));
@@ -353,7 +355,7 @@ impl Stream {
             self.command = Some(command);
             return;
         }
-        if let Some(program) = not_found(trimmed) {
+        if !of_log && let Some(program) = not_found(trimmed) {
             self.close(true);
             self.tool_error(file, sections, line, program, trimmed);
             return;

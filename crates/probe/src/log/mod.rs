@@ -5,6 +5,7 @@
 mod header;
 mod lanes;
 mod patterns;
+mod secrets;
 mod table;
 mod template;
 
@@ -120,6 +121,11 @@ impl LogReader {
         let from = self.provenance(file, sections, place, line, pattern.component);
         let origin = Origin::line(&from, line);
         patterns::refine(pattern.id, &mut fields);
+        for value in fields.values_mut() {
+            if let std::borrow::Cow::Owned(kept) = secrets::without(value) {
+                *value = kept;
+            }
+        }
         side_facts(pattern.id, &fields, &header, &origin, out);
         let mut process = header.process;
         if let Some(rank) = fields.get("rank").and_then(|r| small(r)) {
@@ -229,7 +235,7 @@ fn side_facts(
                 device: field("device"),
                 kernel_abi: number("kernel_abi"),
                 supported_abi: number("first").zip(number("last")),
-                text: keep(header.rest),
+                text: keep(&secrets::without(header.rest)),
             });
         }
         _ => {}

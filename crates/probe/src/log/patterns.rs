@@ -865,15 +865,16 @@ pub(super) fn refine(id: &'static str, fields: &mut Fields) {
             for part in text.split(';').take(64) {
                 let part = part.split(" (set ").next().unwrap_or(part);
                 let (name, rest) = part.split_once(" (maybe: ").unwrap_or((part, ""));
-                names.push(name.trim().to_owned());
-                if !rest.is_empty() {
-                    maybe.push(
-                        rest.trim()
-                            .trim_end_matches(')')
-                            .trim_end_matches('?')
-                            .to_owned(),
-                    );
-                }
+                // UCX looks at variables that begin with its prefix, and suggests such.
+                let of_ucx = |text: &str| -> Option<String> {
+                    let name = text
+                        .trim()
+                        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                        .next()?;
+                    name.starts_with("UCX_").then(|| name.to_owned())
+                };
+                names.extend(of_ucx(name));
+                maybe.extend(of_ucx(rest));
             }
             put(fields, "names", names.join(","));
             if !maybe.is_empty() {

@@ -27,7 +27,7 @@ Register-ArgumentCompleter -Native -CommandName 'check-interconnect' -ScriptBloc
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('env', 'env', [CompletionResultType]::ParameterValue, 'Judge recipes: Kubernetes manifests, before anything is deployed')
             [CompletionResult]::new('node', 'node', [CompletionResultType]::ParameterValue, 'RDMA, GPUDirect, NVLink and limits: of this host or container, or of saved outputs')
-            [CompletionResult]::new('nixl', 'nixl', [CompletionResultType]::ParameterValue, 'NIXL and UCX in a worker, and a measured transfer (not in this version)')
+            [CompletionResult]::new('nixl', 'nixl', [CompletionResultType]::ParameterValue, 'What carried KV: from saved logs of NIXL, UCX and engines, of one or both sides')
             [CompletionResult]::new('explain', 'explain', [CompletionResultType]::ParameterValue, 'What a check or a cause means, when it is no problem, and how to fix it')
             [CompletionResult]::new('vars', 'vars', [CompletionResultType]::ParameterValue, 'Transport variables: what they do, and what a value does')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a completion script')
@@ -80,11 +80,13 @@ Register-ArgumentCompleter -Native -CommandName 'check-interconnect' -ScriptBloc
             break
         }
         'check-interconnect;nixl' {
-            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Namespace of the pod')
-            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Namespace of the pod')
-            [CompletionResult]::new('--pod', '--pod', [CompletionResultType]::ParameterName, 'Pod to look into; this host without it')
-            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Container of the pod')
-            [CompletionResult]::new('--container', '--container', [CompletionResultType]::ParameterName, 'Container of the pod')
+            [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'Judge saved logs of one or both sides; - is standard input')
+            [CompletionResult]::new('--role', '--role', [CompletionResultType]::ParameterName, 'What the process is for, where nothing else tells: settings that leave only TCP are then a failure')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Namespace of the pod (not in this version)')
+            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Namespace of the pod (not in this version)')
+            [CompletionResult]::new('--pod', '--pod', [CompletionResultType]::ParameterName, 'Pod to look into; this host without it (not in this version)')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Container of the pod (not in this version)')
+            [CompletionResult]::new('--container', '--container', [CompletionResultType]::ParameterName, 'Container of the pod (not in this version)')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Format, and a file to write it to; may be given several times: text, short, json, jsonl')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Format, and a file to write it to; may be given several times: text, short, json, jsonl')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to color text')
@@ -139,7 +141,7 @@ Register-ArgumentCompleter -Native -CommandName 'check-interconnect' -ScriptBloc
         'check-interconnect;help' {
             [CompletionResult]::new('env', 'env', [CompletionResultType]::ParameterValue, 'Judge recipes: Kubernetes manifests, before anything is deployed')
             [CompletionResult]::new('node', 'node', [CompletionResultType]::ParameterValue, 'RDMA, GPUDirect, NVLink and limits: of this host or container, or of saved outputs')
-            [CompletionResult]::new('nixl', 'nixl', [CompletionResultType]::ParameterValue, 'NIXL and UCX in a worker, and a measured transfer (not in this version)')
+            [CompletionResult]::new('nixl', 'nixl', [CompletionResultType]::ParameterValue, 'What carried KV: from saved logs of NIXL, UCX and engines, of one or both sides')
             [CompletionResult]::new('explain', 'explain', [CompletionResultType]::ParameterValue, 'What a check or a cause means, when it is no problem, and how to fix it')
             [CompletionResult]::new('vars', 'vars', [CompletionResultType]::ParameterValue, 'Transport variables: what they do, and what a value does')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a completion script')

@@ -323,12 +323,20 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__nixl)
-            opts="-n -c -o -v -h -V --namespace --pod --container --output --color --fail-on --verbose --help --version"
+            opts="-n -c -o -v -h -V --from --role --namespace --pod --container --output --color --fail-on --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --role)
+                    COMPREPLY=($(compgen -W "prefill decode aggregated" -- "${cur}"))
+                    return 0
+                    ;;
                 --namespace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -28,7 +28,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -s h
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -s V -l version -d 'Print version'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "env" -d 'Judge recipes: Kubernetes manifests, before anything is deployed'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits: of this host or container, or of saved outputs'
-complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "nixl" -d 'NIXL and UCX in a worker, and a measured transfer (not in this version)'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "nixl" -d 'What carried KV: from saved logs of NIXL, UCX and engines, of one or both sides'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "explain" -d 'What a check or a cause means, when it is no problem, and how to fix it'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "completions" -d 'Print a completion script'
@@ -74,9 +74,13 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand no
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s v -l verbose -d 'Tell every result in full'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s V -l version -d 'Print version'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s n -l namespace -d 'Namespace of the pod' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l pod -d 'Pod to look into; this host without it' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s c -l container -d 'Container of the pod' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l from -d 'Judge saved logs of one or both sides; - is standard input' -r -F
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l role -d 'What the process is for, where nothing else tells: settings that leave only TCP are then a failure' -r -f -a "prefill\t'Computes the KV cache'
+decode\t'Fetches the KV cache'
+aggregated\t'Does both; nothing is transferred'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s n -l namespace -d 'Namespace of the pod (not in this version)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l pod -d 'Pod to look into; this host without it (not in this version)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s c -l container -d 'Container of the pod (not in this version)' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -103,7 +107,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand sc
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand schema" -s V -l version -d 'Print version'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "env" -d 'Judge recipes: Kubernetes manifests, before anything is deployed'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits: of this host or container, or of saved outputs'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "nixl" -d 'NIXL and UCX in a worker, and a measured transfer (not in this version)'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "nixl" -d 'What carried KV: from saved logs of NIXL, UCX and engines, of one or both sides'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "explain" -d 'What a check or a cause means, when it is no problem, and how to fix it'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "completions" -d 'Print a completion script'

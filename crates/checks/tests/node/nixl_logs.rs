@@ -113,7 +113,15 @@ impl Who {
 /// Each row of a read: what is said of it, and what must be in the words.
 #[test]
 fn the_row_of_large_transfers_decides_in_both_layouts() {
-    let cases: &[(&str, &str, &[[&str; 3]], Status, Option<&str>, &[&str])] = &[
+    type Case<'c> = (
+        &'c str,
+        &'c str,
+        &'c [[&'c str; 3]],
+        Status,
+        Option<&'c str>,
+        &'c [&'c str],
+    );
+    let cases: &[Case<'_>] = &[
         (
             "inter-node",
             READ_GPU,
@@ -403,16 +411,15 @@ fn interleaved_processes_are_told_apart() {
         DECODE.table("inter-node", READ, &RC),
         PREFILL.table("inter-node", WRITE, &TCP),
     );
-    let mixed: String = a
-        .lines()
-        .zip(b.lines())
-        .map(|(a, b)| format!("{a}\n{b}\n"))
-        .collect();
-    let prefixed: String = a
-        .lines()
-        .zip(b.lines())
-        .map(|(a, b)| format!("[pod/llm-decode-0/main] {a}\n[pod/llm-prefill-0/main] {b}\n"))
-        .collect();
+    let (mut mixed, mut prefixed) = (String::new(), String::new());
+    for (a, b) in a.lines().zip(b.lines()) {
+        write!(mixed, "{a}\n{b}\n").unwrap();
+        write!(
+            prefixed,
+            "[pod/llm-decode-0/main] {a}\n[pod/llm-prefill-0/main] {b}\n"
+        )
+        .unwrap();
+    }
     for text in [mixed, prefixed] {
         let report = judge(&[("both.log", text)]);
         let payload = of(&report, PAYLOAD);
@@ -571,9 +578,8 @@ fn a_refusal_is_explained_by_the_other_side() {
     );
     assert_eq!(named(&same), ["ucx-tcp-unreachable-interface"]);
     let gone = pair(
-        &"E1130 10:00:00.000001   17 serdes.cpp:1] Deserialization of tag n failed for tag mismatch\n"
-            .repeat(1)
-            .replace("E1130", &(DECODE.version("1.23.0") + "E1130")),
+        &(DECODE.version("1.23.0")
+            + "E1130 10:00:00.000001   17 serdes.cpp:1] Deserialization of tag n failed for tag mismatch\n"),
         &refused(PREFILL, "10.0.0.2:4001"),
     );
     assert_eq!(named(&gone), ["ucx-pd-version-skew"]);

@@ -71,7 +71,7 @@ fn streams(folder: &Path) -> Vec<String> {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| {
             (name.starts_with("initiator.") || name.starts_with("target."))
-                && !name.ends_with(".json")
+                && Path::new(name).extension().is_none_or(|e| e != "json")
         })
         .collect();
     files.sort();

@@ -2,6 +2,7 @@
 
 pub(crate) mod engine_messages;
 pub(crate) mod gpudirect;
+mod lane_lines;
 pub(crate) mod libfabric;
 pub(crate) mod messages;
 pub(crate) mod payload_transport;
@@ -11,3 +12,7 @@ pub(crate) mod two_sides;
 pub(crate) mod ucx_connections;
 pub(crate) mod ucx_messages;
 pub(crate) mod ucx_settings;
+pub(crate) mod words;
+
+/// The check that tells what carried the payload.
+pub(crate) const PAYLOAD: &str = payload_transport::CHECK.name;

@@ -10,12 +10,13 @@
 
 use std::collections::BTreeSet;
 
-use model::observation::log::{Lane, LaneLine, Log, ProtocolRow, ProtocolTable, Scope};
+use model::observation::log::{Lane, Log, ProtocolRow, ProtocolTable, Scope};
 use model::observation::rdma::has_software_name;
 use model::{Reason, Status};
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
+use crate::nixl::lane_lines::{differ, lanes};
 use crate::node::gpudirect::NOTHING;
 use crate::node::rdma_devices::SOFTWARE;
 use crate::node::ucx_transports::{Family, family};
@@ -69,7 +70,7 @@ pub(crate) const LANES: Cause = Cause {
     source: "UCX ucp_worker.c, UCX_LOG_LEVEL=info; checked with NIXL 1.5.1 on one host; ai-dynamo/nixl#1097",
 };
 
-const LANES_DIFFER: Cause = Cause {
+pub(super) const LANES_DIFFER: Cause = Cause {
     id: "nixl-endpoint-advertises-more-than-payload",
     what: "the line of lanes names another transport for one-sided transfers than the protocol table",
     why: "lanes are what an endpoint could use; the table is what it uses",
@@ -156,7 +157,7 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
 
 /// NIXL asks for `ucp_put*(multi)` and `ucp_get*(multi)`. UCX prints other variants of the same operation as well,
 /// which no KV takes; they count where there is no other, as with NIXL 0.1.1.
-fn counts(table: &ProtocolTable, log: &Log) -> bool {
+pub(super) fn counts(table: &ProtocolTable, log: &Log) -> bool {
     let multi = |t: &ProtocolTable| t.description.contains("(multi)");
     multi(table)
         || !of_peers(log).any(|other| {
@@ -169,45 +170,6 @@ fn counts(table: &ProtocolTable, log: &Log) -> bool {
                 && other.to_memory == table.to_memory
                 && other.process == table.process
         })
-}
-
-/// Says which of two contradicting lines counts.
-fn differ(log: &Log, findings: &mut Findings) {
-    let payload: Vec<&Lane> = of_peers(log)
-        .filter(|table| counts(table, log))
-        .filter_map(large)
-        .flat_map(|row| &row.lanes)
-        .collect();
-    let kinds = families(payload.iter().copied());
-    let other = log
-        .lanes
-        .iter()
-        .filter(|line| line.scope != Scope::SelfEndpoint)
-        .find_map(|line| {
-            let mut one_sided = line
-                .uses
-                .iter()
-                .filter(|(name, _)| matches!(name.as_str(), "rma" | "rma_am"))
-                .flat_map(|(_, lanes)| lanes);
-            let lanes = one_sided.clone();
-            one_sided
-                .any(|lane| !kinds.contains(&family(&lane.transport)))
-                .then(|| (line, named(lanes)))
-        });
-    if let Some((line, words)) = other {
-        findings.push(
-            Finding::skipped(
-                NAME,
-                Reason::NotApplicable,
-                format!(
-                    "the line of lanes names {words}, the table {}: the table is what counts",
-                    named(payload.iter().copied())
-                ),
-            )
-            .because(&LANES_DIFFER)
-            .read_at(std::slice::from_ref(&line.origin), "lanes"),
-        );
-    }
 }
 
 /// Tables of many endpoints say the same; one line tells it.
@@ -223,7 +185,7 @@ fn push(findings: &mut Findings, finding: Finding, table: &ProtocolTable) {
 }
 
 /// The row that large transfers take: the last that is there.
-fn large(table: &ProtocolTable) -> Option<&ProtocolRow> {
+pub(super) fn large(table: &ProtocolTable) -> Option<&ProtocolRow> {
     table.rows.iter().rev().find(|r| !r.lanes.is_empty())
 }
 
@@ -231,7 +193,7 @@ fn lanes_of_row(row: &ProtocolRow) -> String {
     named(row.lanes.iter())
 }
 
-fn named<'l>(lanes: impl Iterator<Item = &'l Lane>) -> String {
+pub(super) fn named<'l>(lanes: impl Iterator<Item = &'l Lane>) -> String {
     let words: BTreeSet<String> = lanes
         .map(|l| format!("{}/{}", l.transport, l.device))
         .collect();
@@ -239,7 +201,7 @@ fn named<'l>(lanes: impl Iterator<Item = &'l Lane>) -> String {
     words.join(", ")
 }
 
-fn families<'l>(lanes: impl Iterator<Item = &'l Lane>) -> Vec<Family> {
+pub(super) fn families<'l>(lanes: impl Iterator<Item = &'l Lane>) -> Vec<Family> {
     let mut all: Vec<Family> = Vec::new();
     for lane in lanes {
         let one = family(&lane.transport);
@@ -250,7 +212,7 @@ fn families<'l>(lanes: impl Iterator<Item = &'l Lane>) -> Vec<Family> {
     all
 }
 
-fn whose(scope: &Scope) -> &'static str {
+pub(super) fn whose(scope: &Scope) -> &'static str {
     match scope {
         Scope::SelfEndpoint => "to itself",
         Scope::IntraNode => "to a peer on the same node",
@@ -277,7 +239,7 @@ pub(crate) fn operation(table: &ProtocolTable) -> String {
     out
 }
 
-fn is_software(lane: &Lane) -> bool {
+pub(super) fn is_software(lane: &Lane) -> bool {
     has_software_name(&lane.device)
 }
 
@@ -395,72 +357,4 @@ fn of_table(table: &ProtocolTable) -> Option<Finding> {
     } else {
         return None;
     })
-}
-
-/// Hints, where no table tells.
-fn lanes(lines: &[LaneLine], unread: bool, findings: &mut Findings) {
-    let mut told: BTreeSet<String> = BTreeSet::new();
-    for line in lines.iter().filter(|l| l.scope != Scope::SelfEndpoint) {
-        let Some(words) = hint(line) else { continue };
-        let mut finding = Finding::skipped(
-            NAME,
-            Reason::NotVisible,
-            format!(
-                "lanes {}: {words}; lanes are a hint and no proof, the protocol table (UCX_PROTO_INFO=y) tells",
-                whose(&line.scope)
-            ),
-        )
-        .because(&LANES);
-        // Where a table is there and cannot be read, that is what is missing.
-        if !unread {
-            finding = finding.required();
-        }
-        // Every endpoint prints its line.
-        let key = format!("{:?}{:?}", line.scope, line.uses);
-        if told.insert(key) {
-            findings.push(finding.read_at(std::slice::from_ref(&line.origin), "lanes"));
-        }
-    }
-}
-
-/// What a line of lanes suggests.
-fn hint(line: &LaneLine) -> Option<String> {
-    let of = |name: &str| -> Vec<&Lane> {
-        line.uses
-            .iter()
-            .filter(|(n, _)| n == name)
-            .flat_map(|(_, l)| l)
-            .collect()
-    };
-    let (direct, emulated) = (of("rma"), of("rma_am"));
-    let other: Vec<&Lane> = ["rma_bw", "tag", "am"].into_iter().flat_map(of).collect();
-    if !direct.is_empty() {
-        let words = named(direct.iter().copied());
-        let all = families(direct.iter().copied());
-        return Some(if direct.iter().copied().any(is_software) {
-            format!(
-                "one-sided transfers over {words}, which is software RDMA and no faster than TCP"
-            )
-        } else if all.contains(&Family::Tcp) && all.len() > 1 {
-            format!("one-sided transfers over {words}: a part of it may go over tcp")
-        } else {
-            format!("one-sided transfers over {words}")
-        });
-    }
-    if !emulated.is_empty() {
-        let beside = other
-            .iter()
-            .filter(|l| !matches!(family(&l.transport), Family::Tcp));
-        let beside = named(beside.copied());
-        let words = named(emulated.iter().copied());
-        return Some(if beside.is_empty() {
-            format!("put and get are emulated over {words}")
-        } else {
-            format!(
-                "put and get are emulated over {words}; {beside} is there, but not for put and get"
-            )
-        });
-    }
-    let words = named(other.iter().copied());
-    (!words.is_empty()).then(|| format!("messages over {words}; none is for one-sided transfers"))
 }

@@ -281,6 +281,32 @@ fn the_row_of_large_transfers_decides_in_both_layouts() {
 const RC: [[&str; 3]; 1] = [["0..inf", "zero-copy", "rc_mlx5/mlx5_0:1"]];
 const TCP: [[&str; 3]; 1] = [["0..inf", "zero-copy", "tcp/eth0"]];
 
+/// The log of the target alone names no payload, whatever its table says.
+#[test]
+fn the_target_alone_tells_nothing() {
+    let target = Who {
+        agent: "target-1",
+        ..PREFILL
+    };
+    let report = judge(&[("t.log", target.table("inter-node", WRITE, &TCP))]);
+    assert_eq!(report.readiness, Readiness::Inconclusive, "{report:#?}");
+    assert!(
+        report
+            .next
+            .iter()
+            .any(|step| step.command.contains("INITIATOR.log"))
+    );
+    let initiator = Who {
+        agent: "initiator-1",
+        ..DECODE
+    };
+    let report = judge(&[
+        ("t.log", target.table("inter-node", WRITE, &TCP)),
+        ("i.log", initiator.table("inter-node", READ, &RC)),
+    ]);
+    assert_eq!(report.readiness, Readiness::Unproven, "{report:#?}");
+}
+
 /// What UCX tells of itself, of other operations, or of a way that is never taken is no evidence.
 #[test]
 fn what_is_no_payload_is_no_evidence() {

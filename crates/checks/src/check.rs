@@ -3,6 +3,7 @@
 use crate::finding::Findings;
 use crate::nixl::sides::Side;
 use crate::node_view::NodeView;
+use crate::pod::view::{PodView, PodsView};
 use crate::view::View;
 
 /// One property that is judged. Its documentation is the doc text of its own file.
@@ -30,6 +31,10 @@ pub(crate) enum Run {
     Place(fn(&NodeView<'_>, &mut Findings)),
     /// Both ends of the transfers, as their logs show them.
     Sides(fn(&[Side], &mut Findings)),
+    /// One container of a pod: what the API server says of it beside what is seen inside.
+    Pod(fn(&PodView<'_>, &mut Findings)),
+    /// All pods that were asked for, and the cluster's nodes.
+    Pods(fn(&PodsView<'_>, &mut Findings)),
 }
 
 /// One failure mode.

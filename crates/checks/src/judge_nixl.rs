@@ -70,6 +70,7 @@ pub fn judge_nixl(facts: &NixlFacts, scope: Vec<String>) -> Report {
         missing_path: false,
         broken_input,
         nothing_to_check: false,
+        unreachable: false,
     }
 }
 

@@ -86,9 +86,11 @@ pub fn judge_node(command: &'static str, facts: &NodeFacts, scope: Vec<String>) 
         missing_path: false,
         broken_input,
         nothing_to_check: false,
+        unreachable: false,
     }
 }
 
+/// The results of every check of a place.
 pub(crate) fn run_checks(facts: &NodeFacts) -> Vec<CheckResult> {
     let view = NodeView::of(facts);
     let mut findings = Findings::of_place();

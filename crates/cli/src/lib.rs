@@ -10,6 +10,7 @@ mod nixl;
 mod node;
 mod output;
 mod overwrite;
+mod pods;
 mod render;
 mod sources;
 mod vars;

@@ -27,8 +27,8 @@ end
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -s h -l help -d 'Print help'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -s V -l version -d 'Print version'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "env" -d 'Judge recipes: Kubernetes manifests, before anything is deployed'
-complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits: of this host or container, or of saved outputs'
-complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "nixl" -d 'NIXL and UCX in a worker, and a measured transfer (not in this version)'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "nixl" -d 'What carried KV: from saved logs of NIXL, UCX and engines, of one or both sides'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "explain" -d 'What a check or a cause means, when it is no problem, and how to fix it'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "completions" -d 'Print a completion script'
@@ -59,9 +59,18 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand no
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l role -d 'What runs there, where nothing else tells: the lack of a fabric is then a failure' -r -f -a "prefill\t'Computes the KV cache'
 decode\t'Fetches the KV cache'
 aggregated\t'Does both; nothing is transferred'"
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s n -l namespace -d 'Namespace of the pod (not in this version)' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l pod -d 'Pod to look into; this host without it (not in this version)' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s c -l container -d 'Container of the pod (not in this version)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l pod -d 'Pod to look into; may be given several times' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s l -l selector -d 'Pods with these labels, as kubectl\'s option of that name' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s c -l container -d 'Container; without it main, else the one that asks for accelerators' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s n -l namespace -d 'Namespace; that of the kubeconfig\'s context without it' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l context -d 'Context of the kubeconfig' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l kubeconfig -d 'Kubeconfig file, instead of $KUBECONFIG, ~/.kube/config or the pod\'s own service account' -r -F
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l as -d 'User to act as' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l as-group -d 'Group to act as; may be given several times' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l request-timeout -d 'How long one request to the API server may take (30s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l timeout -d 'How long one container may take (60s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l concurrency -d 'Containers that are looked into at once' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -71,12 +80,17 @@ warn\t'Also a warning'
 unproven\t'Also a deployment that nothing has proven'
 never\t'Never: 1 and 3 become 0'"
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l topology -d 'Print which network card serves which GPU, and over what, instead of a verdict; as text or json'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l all -d 'Every pod of the namespace that looks like a KV worker, by its labels or its engine\'s flags'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s v -l verbose -d 'Tell every result in full'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s V -l version -d 'Print version'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s n -l namespace -d 'Namespace of the pod' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l pod -d 'Pod to look into; this host without it' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s c -l container -d 'Container of the pod' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l from -d 'Judge saved logs of one or both sides; - is standard input' -r -F
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l role -d 'What the process is for, where nothing else tells: settings that leave only TCP are then a failure' -r -f -a "prefill\t'Computes the KV cache'
+decode\t'Fetches the KV cache'
+aggregated\t'Does both; nothing is transferred'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s n -l namespace -d 'Namespace of the pod (not in this version)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l pod -d 'Pod to look into; this host without it (not in this version)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s c -l container -d 'Container of the pod (not in this version)' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -102,8 +116,8 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ma
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand schema" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand schema" -s V -l version -d 'Print version'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "env" -d 'Judge recipes: Kubernetes manifests, before anything is deployed'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits: of this host or container, or of saved outputs'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "nixl" -d 'NIXL and UCX in a worker, and a measured transfer (not in this version)'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "nixl" -d 'What carried KV: from saved logs of NIXL, UCX and engines, of one or both sides'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "explain" -d 'What a check or a cause means, when it is no problem, and how to fix it'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "completions" -d 'Print a completion script'

@@ -1,6 +1,7 @@
 //! What a check is.
 
 use crate::finding::Findings;
+use crate::nixl::sides::Side;
 use crate::node_view::NodeView;
 use crate::pod::view::{PodView, PodsView};
 use crate::view::View;
@@ -28,6 +29,8 @@ pub(crate) enum Run {
     Recipe(fn(&View<'_>, &mut Findings)),
     /// What was observed in one place: a host, a container, or saved outputs.
     Place(fn(&NodeView<'_>, &mut Findings)),
+    /// Both ends of the transfers, as their logs show them.
+    Sides(fn(&[Side], &mut Findings)),
     /// One container of a pod: what the API server says of it beside what is seen inside.
     Pod(fn(&PodView<'_>, &mut Findings)),
     /// All pods that were asked for, and the cluster's nodes.

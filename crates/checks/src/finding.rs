@@ -142,6 +142,11 @@ impl Finding {
         finding
     }
 
+    /// Not judged, by a failure mode that has a name.
+    pub(crate) fn because(self, cause: &'static Cause) -> Self {
+        self.caused_by(cause)
+    }
+
     /// A verdict needs what was skipped.
     pub(crate) fn required(mut self) -> Self {
         self.0.required = true;
@@ -152,6 +157,11 @@ impl Finding {
         self.0.cause = Some(cause.id);
         self.0.fix = Some(cause.fix.to_owned());
         self
+    }
+
+    /// Its status.
+    pub(crate) fn status(&self) -> Status {
+        self.0.status
     }
 
     /// Its sentence.

@@ -106,7 +106,7 @@ pub(crate) fn run_checks(facts: &NodeFacts) -> Vec<CheckResult> {
 const MAX_ALIKE: usize = 64;
 
 /// The first findings of each kind, with the number of those left out.
-fn folded(results: Vec<CheckResult>) -> Vec<CheckResult> {
+pub(crate) fn folded(results: Vec<CheckResult>) -> Vec<CheckResult> {
     let mut kinds = BTreeMap::new();
     let mut kept: Vec<CheckResult> = Vec::new();
     for result in results {
@@ -190,7 +190,7 @@ fn differ<T: PartialEq>(one: &Fact<T>, other: &Fact<T>) -> bool {
     matches!((one.value(), other.value()), (Some(a), Some(b)) if a != b)
 }
 
-fn coverage(facts: &NodeFacts, results: &[CheckResult]) -> Coverage {
+pub(crate) fn coverage(facts: &NodeFacts, results: &[CheckResult]) -> Coverage {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let seen = &facts.observation;
     let files: BTreeSet<&str> = seen.sections.iter().map(|s| s.from.file.as_str()).collect();

@@ -68,6 +68,7 @@ pub const CHECKS: &[Check] = &[
     nixl::ucx_connections::CHECK,
     nixl::gpudirect::CHECK,
     nixl::payload_transport::CHECK,
+    nixl::two_sides::CHECK,
     nixl::engine_messages::CHECK,
     nixl::rdma_errors::CHECK,
     nixl::libfabric::CHECK,

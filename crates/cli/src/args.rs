@@ -35,8 +35,8 @@ pub enum Command {
     Env(EnvArgs),
     /// RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs
     Node(NodeArgs),
-    /// NIXL and UCX in a worker, and a measured transfer (not in this version)
-    Nixl(LiveArgs),
+    /// What carried KV: from saved logs of NIXL, UCX and engines, of one or both sides
+    Nixl(NixlArgs),
     /// What a check or a cause means, when it is no problem, and how to fix it
     Explain(ExplainArgs),
     /// Transport variables: what they do, and what a value does
@@ -296,22 +296,44 @@ pod. It needs get and list on pods and create and get on pods/exec; get and list
 Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 too little could be read for a \
 verdict, 4 no such pod, 5 the cluster cannot be reached or refuses access, 130 interrupted.";
 
-/// Arguments of commands that look at something live.
+/// Arguments of `nixl`.
 #[derive(Debug, Args)]
-pub struct LiveArgs {
-    /// Namespace of the pod
+#[command(after_help = NIXL_HELP)]
+pub struct NixlArgs {
+    /// Judge saved logs of one or both sides; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub from: Vec<PathBuf>,
+    /// What the process is for, where nothing else tells: settings that leave only TCP are then a failure
+    #[arg(long, value_enum, value_name = "ROLE", requires = "from")]
+    pub role: Option<RoleArg>,
+    /// Namespace of the pod (not in this version)
     #[arg(short, long)]
     pub namespace: Option<String>,
-    /// Pod to look into; this host without it
-    #[arg(long)]
+    /// Pod to look into; this host without it (not in this version)
+    #[arg(long, conflicts_with = "from")]
     pub pod: Option<String>,
-    /// Container of the pod
+    /// Container of the pod (not in this version)
     #[arg(short, long)]
     pub container: Option<String>,
     /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,
 }
+
+const NIXL_HELP: &str = "\
+Examples:
+  check-interconnect nixl --from decode.log prefill.log
+  kubectl logs decode-0 | check-interconnect nixl --from -
+  kubectl logs -l app=vllm --prefix | check-interconnect nixl --from - -o json
+
+Reads logs of engines (vLLM, SGLang, TensorRT-LLM, Mooncake) and what UCX, NIXL, libfabric and NCCL print. Only the \
+protocol table that UCX prints with UCX_PROTO_INFO=y names what carries the payload, for each operation (READ, WRITE) \
+and memory kind; a line of lanes (cfg#1 rma(...)) is a hint. Files of one process, and lines of one pod or host, are \
+one side; both sides are told apart by the names of pods, hosts, agents and files. Without --from nothing is looked at \
+in this version.
+
+Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 the logs do not tell what carried the \
+payload.";
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]

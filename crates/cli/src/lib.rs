@@ -6,6 +6,7 @@ mod explain;
 mod fix;
 mod interrupt;
 mod live;
+mod nixl;
 mod node;
 mod output;
 mod overwrite;
@@ -76,7 +77,7 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
     match cli.command {
         Command::Env(args) => env(&args),
         Command::Node(args) => node::run(&args),
-        Command::Nixl(args) => finish(&live::not_built("nixl"), &args.output),
+        Command::Nixl(args) => nixl::run(&args),
         Command::Explain(args) => explain::text(args.name.as_deref()).and_then(|t| print(&t)),
         Command::Vars(args) => vars::text(&args).and_then(|t| print(&t)),
         Command::Completions { shell } => print(&completions(shell)),

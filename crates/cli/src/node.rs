@@ -126,7 +126,7 @@ fn topology(
     Ok(ExitCode::from(exit.code()))
 }
 
-fn role(role: RoleArg) -> Role {
+pub(crate) fn role(role: RoleArg) -> Role {
     match role {
         RoleArg::Prefill => Role::Prefill,
         RoleArg::Decode => Role::Decode,
@@ -177,7 +177,7 @@ fn saved(path: &Path) -> Result<Observation, Absent> {
     Ok(observation)
 }
 
-fn no_such_file(missing: &[PathBuf]) -> String {
+pub(crate) fn no_such_file(missing: &[PathBuf]) -> String {
     let names: Vec<String> = missing.iter().map(|p| p.display().to_string()).collect();
     format!("no such file: {}; the others were judged", names.join(", "))
 }

@@ -23,4 +23,4 @@ mod text;
 mod tools;
 
 pub use log::log_patterns;
-pub use recognise::{Recogniser, recognise, recognise_all, recognise_bytes};
+pub use recognise::{Recogniser, is_plain, recognise, recognise_all, recognise_bytes};

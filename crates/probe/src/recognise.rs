@@ -101,10 +101,12 @@ impl Recogniser {
     /// `node-1: text`, as pdsh and clush print it. Many tools print `word: value` themselves, so this counts only
     /// where the rest begins an output, or the host is known by then.
     fn host_prefix<'a>(&self, line: &'a str) -> Option<(&'a str, &'a str)> {
+        if !line.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return None;
+        }
         let (host, rest) = line.split_once(": ")?;
         let host_like = host.len() <= 64
             && host.chars().any(|c| c.is_ascii_digit())
-            && host.starts_with(|c: char| c.is_ascii_alphabetic())
             && host
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'));
@@ -198,12 +200,7 @@ pub fn recognise_bytes(file: &str, bytes: &[u8]) -> Observation {
     if bytes.starts_with(&[0xfe, 0xff]) {
         return recognise(file, &units(true));
     }
-    let sample = bytes.get(..4096).unwrap_or(bytes);
-    // A sample of 4 KiB: no crate is worth counting it faster.
-    let zeros = sample
-        .iter()
-        .fold(0_usize, |n, b| n.saturating_add(usize::from(*b == 0)));
-    if zeros.saturating_mul(20) > sample.len() && zeros > 0 {
+    if is_binary(bytes.get(..4096).unwrap_or(bytes)) {
         let mut out = Observation::default();
         out.unrecognised.push(Unrecognised {
             file: file.to_owned(),
@@ -213,6 +210,19 @@ pub fn recognise_bytes(file: &str, bytes: &[u8]) -> Observation {
         return out;
     }
     recognise(file, &String::from_utf8_lossy(bytes))
+}
+
+/// The beginning of a file is text that can be read line by line: neither UTF-16 nor binary.
+pub fn is_plain(sample: &[u8]) -> bool {
+    !(sample.starts_with(&[0xff, 0xfe]) || sample.starts_with(&[0xfe, 0xff]) || is_binary(sample))
+}
+
+fn is_binary(sample: &[u8]) -> bool {
+    // A sample of 4 KiB: no crate is worth counting it faster.
+    let zeros = sample
+        .iter()
+        .fold(0_usize, |n, b| n.saturating_add(usize::from(*b == 0)));
+    zeros.saturating_mul(20) > sample.len() && zeros > 0
 }
 
 /// Reads several files as one picture, in the order given.
@@ -275,16 +285,20 @@ impl Stream {
         let Some((at, line)) = self.held.pop_front() else {
             return;
         };
-        // JSON tells what it is some lines later; for all else the next line is enough.
-        let json = line.trim_start().starts_with(['[', '{', '"']);
-        let ahead = if json { LOOK_AHEAD } else { 1 };
-        let next = self
-            .held
-            .iter()
-            .take(ahead)
-            .map(|(_, text)| text.get(..4096).unwrap_or(text))
-            .collect::<Vec<_>>()
-            .join("\n");
+        // Lines of logs begin no output of a tool, whatever comes after them.
+        let next = if of_log(&line) {
+            String::new()
+        } else {
+            // JSON tells what it is some lines later; for all else the next line is enough.
+            let json = line.trim_start().starts_with(['[', '{', '"']);
+            let ahead = if json { LOOK_AHEAD } else { 1 };
+            self.held
+                .iter()
+                .take(ahead)
+                .map(|(_, text)| text.get(..4096).unwrap_or(text))
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
         self.one(file, sections, at, &line, &next);
     }
 
@@ -329,7 +343,8 @@ impl Stream {
             }
             return;
         }
-        if let Some((command, host)) = prompt(text) {
+        let of_log = of_log(text);
+        if !of_log && let Some((command, host)) = prompt(text) {
             self.close(false);
             if let Some(host) = host {
                 self.go_to(host);
@@ -340,7 +355,7 @@ impl Stream {
             self.command = Some(command);
             return;
         }
-        if let Some(program) = not_found(trimmed) {
+        if !of_log && let Some(program) = not_found(trimmed) {
             self.close(true);
             self.tool_error(file, sections, line, program, trimmed);
             return;
@@ -373,6 +388,10 @@ impl Stream {
         if self.offer(line, text) {
             return;
         }
+        if of_log {
+            self.unknown(line, text);
+            return;
+        }
         if let Some(kind) = KINDS.iter().find(|kind| (kind.starts)(text, next)) {
             let command = self.command.take();
             self.close(true);
@@ -396,6 +415,10 @@ impl Stream {
             }
             return;
         }
+        self.unknown(line, text);
+    }
+
+    fn unknown(&mut self, line: u32, text: &str) {
         if self.first_unknown.is_none() {
             self.first_unknown = Some((line, hint(text)));
         }
@@ -494,6 +517,41 @@ impl Stream {
             });
         }
     }
+}
+
+/// A line begins as lines of logs do: with UCX's time and process, a date, or a level. No tool prints such a line, and
+/// logs have millions of them.
+fn of_log(line: &str) -> bool {
+    let line = line.trim_start();
+    let digits =
+        |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let date = |text: &str| {
+        let year = digits(text);
+        let rest = text.get(year..).unwrap_or_default();
+        (year == 4 || year == 2) && rest.starts_with(['-', '/']) && {
+            let rest = rest.get(1..).unwrap_or_default();
+            digits(rest) == 2
+                && rest
+                    .get(2..)
+                    .is_some_and(|r| r.starts_with(['-', '/', ' ']))
+        }
+    };
+    if let Some(inside) = line.strip_prefix('[') {
+        // `[1796019604.858141] [vm:1519 :0]`, `[2026-01-02 03:04:05]`
+        return date(inside)
+            || (digits(inside) >= 10
+                && inside
+                    .get(digits(inside)..)
+                    .is_some_and(|r| r.starts_with('.')));
+    }
+    if line.starts_with(|c: char| c.is_ascii_digit()) {
+        return date(line);
+    }
+    let word = line.split([' ', ':', '\t']).next().unwrap_or_default();
+    matches!(
+        word,
+        "INFO" | "WARN" | "WARNING" | "ERROR" | "DEBUG" | "TRACE" | "CRITICAL"
+    )
 }
 
 /// What may be shown of a line that nobody knows: its first words, nothing behind `=` or `:`, no long words, so

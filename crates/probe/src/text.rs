@@ -9,8 +9,11 @@ const MAX_TEXT: usize = 512;
 
 /// Text that can be kept: trimmed, clipped, without control characters, which JSON can bring along.
 pub(crate) fn keep(text: &str) -> String {
-    text.trim()
-        .chars()
+    let text = text.trim();
+    if text.len() <= MAX_TEXT && text.bytes().all(|b| matches!(b, b' '..=b'~')) {
+        return text.to_owned();
+    }
+    text.chars()
         .filter(|c| !c.is_control())
         .take(MAX_TEXT)
         .collect()

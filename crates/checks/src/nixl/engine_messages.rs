@@ -25,6 +25,7 @@ pub(crate) const CHECK: Check = Check {
         REGISTRATION,
         QUEUE_PAIR,
         BUFFER,
+        AGENT,
     ],
     notes: &[],
     run: Run::Place(run),
@@ -93,6 +94,15 @@ const BUFFER: Cause = Cause {
     source: "TensorRT-LLM cacheTransBuffer.cpp",
 };
 
+const AGENT: Cause = Cause {
+    id: "trtllm-nixl-agent-failed",
+    what: "TensorRT-LLM stops because a call to NIXL failed",
+    why: "no KV transfer; most often two copies of libnixl are loaded, and the plugins belong to the other one",
+    fix: "look at the NIXL line before it; load one libnixl and point NIXL_PLUGIN_DIR to its plugins",
+    quiet_if: "never",
+    source: "TensorRT-LLM transferAgent.cpp; ai-dynamo/dynamo#6671, #9299",
+};
+
 /// Megabytes of one transfer from which a low rate means something.
 const LARGE_MB: f64 = 64.0;
 /// Megabytes per second that RDMA passes easily and TCP hardly.
@@ -152,6 +162,16 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
                 NAME,
                 &QUEUE_PAIR,
                 format!("Mooncake cannot connect a queue pair ({})", field("state")),
+            ),
+            "engine-mooncake-retry" => Finding::fail(
+                NAME,
+                &QUEUE_PAIR,
+                "Mooncake sent over RDMA and the peer did not answer (transport retry counter exceeded)",
+            ),
+            "engine-trtllm-agent" => Finding::fail(
+                NAME,
+                &AGENT,
+                "TensorRT-LLM's NIXL agent failed (status is not NIXL_SUCCESS)",
             ),
             "engine-trtllm-buffer" => Finding::warn(
                 NAME,

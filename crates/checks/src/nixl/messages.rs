@@ -23,14 +23,14 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "NIXL has its backend, its plugin and its hardware",
     source: include_str!("messages.rs"),
-    causes: &[CUDA, HARDWARE, ERRORS],
-    notes: &[NO_EVIDENCE],
+    causes: &[CUDA, HARDWARE, ERRORS, NO_EVIDENCE],
+    notes: &[],
     run: Run::Place(run),
 };
 
 const CUDA: Cause = Cause {
     id: "nixl-cuda-missing",
-    what: "NIXL says that UCX has no CUDA support, or takes GPU memory for host memory",
+    what: "NIXL says that UCX has no CUDA support, or takes GPU memory for host memory, or the CUDA driver is not there",
     why: "GPU memory cannot be registered: no KV transfer, or one through the host",
     fix: "use an image whose UCX has CUDA, and see that libcuda is mounted; add cuda_copy where UCX_TLS is a list",
     quiet_if: "KV buffers in host memory",
@@ -58,12 +58,12 @@ const ERRORS: Cause = Cause {
     source: "NIXL nixl_types.h",
 };
 
-const NO_EVIDENCE: Cause = Cause {
+pub(crate) const NO_EVIDENCE: Cause = Cause {
     id: "nixl-backend-instantiated-proves-nothing",
-    what: "NIXL says that a backend was instantiated",
-    why: "printed on machines without GPU and RDMA as well: no evidence of a transport; UCX_PROTO_INFO=y prints what carries the payload",
-    fix: "UCX_PROTO_INFO=y prints what carries the payload",
-    quiet_if: "always",
+    what: "NIXL says that a backend was instantiated, and nothing tells what carried the payload",
+    why: "printed on machines without GPU and RDMA as well: no evidence of a transport",
+    fix: "start both sides with UCX_PROTO_INFO=y (log level info is not needed), transfer once, and read the side that starts the transfers",
+    quiet_if: "a protocol table, a line of lanes or an error tells more",
     source: "NIXL 1.5.1",
 };
 
@@ -85,22 +85,49 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
     if findings.results().len() == before && !special {
         errors(view, findings);
     }
-    if findings.results().len() == before
-        && let Some(event) = view.seen.log.of("nixl-backend-instantiated").next()
-    {
-        findings.push(
-            Finding::skipped(
-                NAME,
-                Reason::NotVisible,
-                format!(
-                    "the {} backend was instantiated, which says nothing about the transport",
-                    event.field("backend").unwrap_or("NIXL").trim()
-                ),
-            )
-            .told(&NO_EVIDENCE)
-            .read_at(std::slice::from_ref(&event.origin), "log line"),
-        );
+    let payload = findings
+        .results()
+        .iter()
+        .any(|r| r.name == "nixl/payload-transport");
+    if findings.results().len() == before && !payload {
+        no_evidence(view, findings);
     }
+}
+
+/// What NIXL says of itself, which tells no transport.
+fn no_evidence(view: &NodeView<'_>, findings: &mut Findings) {
+    let log = &view.seen.log;
+    let Some(event) = log
+        .of("nixl-backend-instantiated")
+        .chain(log.of("nixl-ucx-bound"))
+        .chain(log.of("nixl-agent"))
+        .next()
+    else {
+        return;
+    };
+    let mut what = match event.field("backend") {
+        Some(backend) => format!("the {} backend was instantiated", backend.trim()),
+        None => "NIXL was started".to_owned(),
+    };
+    if let Some(version) = log.of("nixl-version").find_map(|e| e.field("version")) {
+        what.push_str(" (NIXL ");
+        what.push_str(version.trim());
+        if let Some(ucx) = log.of("nixl-ucx-bound").find_map(|e| e.field("version")) {
+            what.push_str(" with UCX ");
+            what.push_str(ucx.trim());
+        }
+        what.push(')');
+    }
+    findings.push(
+        Finding::skipped(
+            NAME,
+            Reason::NotVisible,
+            format!("{what}, which says nothing about the transport; UCX_PROTO_INFO=y prints what carries the payload"),
+        )
+        .because(&NO_EVIDENCE)
+        .required()
+        .read_at(std::slice::from_ref(&event.origin), "log line"),
+    );
 }
 
 fn of(event: &Event, view: &NodeView<'_>) -> Option<Finding> {
@@ -183,6 +210,41 @@ fn of(event: &Event, view: &NodeView<'_>) -> Option<Finding> {
             ),
         ),
         "nixl-plugin-not-loaded" => return plugin(event, view),
+        "nixl-plugin-params" if field("backend") == "UCX" => Finding::fail(
+            NAME,
+            &PLUGIN_DIR,
+            "NIXL knows no plugin UCX: two copies of NIXL are mixed, or the plugin is not there",
+        ),
+        "nixl-cuda-driver" => Finding::fail(
+            NAME,
+            &CUDA,
+            "the CUDA driver library libcuda.so.1 is not in this container: no GPU memory can be used",
+        )
+        .fix("run where the NVIDIA container runtime mounts the driver: a GPU must be requested, and NVIDIA_VISIBLE_DEVICES must not hide it"),
+        "nixl-config-file" => Finding::fail(
+            NAME,
+            &INVALID,
+            "NIXL cannot read the file that NIXL_CONFIG_FILE names",
+        ),
+        "nixl-telemetry-plugin" => Finding::warn(
+            NAME,
+            &INVALID,
+            format!(
+                "NIXL knows no telemetry exporter {} (NIXL_TELEMETRY_EXPORTER)",
+                field("plugin")
+            ),
+        ),
+        "nixl-log-level" => Finding::warn(
+            NAME,
+            &INVALID,
+            "NIXL cannot read NIXL_LOG_LEVEL and uses WARN: it is quieter than was asked for",
+        )
+        .fix("TRACE, DEBUG, INFO, WARN, ERROR or FATAL"),
+        "nixl-bench-inconsistent" => Finding::fail(
+            NAME,
+            &ERRORS,
+            "nixlbench found other bytes than were sent (consistency check)",
+        ),
         "nixl-boolean" => Finding::fail(
             NAME,
             &INVALID,
@@ -247,6 +309,13 @@ fn errors(view: &NodeView<'_>, findings: &mut Findings) {
             "nixl-remote-load-failed" => (
                 format!(
                     "the peer's connection data could not be loaded ({})",
+                    field("status")
+                ),
+                false,
+            ),
+            "nixl-remote-metadata-failed" => (
+                format!(
+                    "the peer's metadata could not be read ({})",
                     field("status")
                 ),
                 false,

@@ -3,18 +3,21 @@
 //! With `UCX_PROTO_INFO=y` UCX prints one table for each operation, memory kind and peer. The transport in the Config
 //! column decides, never the words: `zero-copy` over tcp is TCP, and `software emulation` means that the remote CPU
 //! copies. NIXL writes by `put` and reads by `get`; a table of `put` is printed when an endpoint is made and says how a
-//! write would go. A table of `self` is the process talking to itself, and no evidence. Memory kinds matter: a table of
-//! host memory says nothing about GPU memory. A line of lanes (`cfg#1 rma(…)`) is a hint, because emulation and shared
-//! memory do not show in it; lanes for control messages (`am`, `ka`) over tcp are normal.
+//! write would go, a table of `get` when the first read is made. Only the side that starts the transfers has the table
+//! that counts. A table of `self` is the process talking to itself, and no evidence. Memory kinds matter: a table of
+//! host memory says nothing about GPU memory. A line of lanes (`cfg#1 rma(…)`) is a hint and never proof, because
+//! emulation and shared memory do not show in it; lanes for control messages (`am`, `ka`) over tcp are normal.
 
 use std::collections::BTreeSet;
 
-use model::Reason;
-use model::observation::log::{Lane, LaneLine, ProtocolRow, ProtocolTable, Scope};
+use model::observation::log::{Lane, Log, ProtocolRow, ProtocolTable, Scope};
 use model::observation::rdma::has_software_name;
+use model::{Reason, Status};
 
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
+use crate::nixl::lane_lines::{differ, lanes};
+use crate::node::gpudirect::NOTHING;
 use crate::node::rdma_devices::SOFTWARE;
 use crate::node::ucx_transports::{Family, family};
 use crate::node_view::NodeView;
@@ -26,7 +29,7 @@ pub(crate) const CHECK: Check = Check {
     name: NAME,
     title: "the payload goes over RDMA or NVLink",
     source: include_str!("payload_transport.rs"),
-    causes: &[TABLE, EMULATION, SHARED_MEMORY, LANES],
+    causes: &[TABLE, EMULATION, SHARED_MEMORY, LANES, LANES_DIFFER],
     notes: &[SAME_NODE],
     run: Run::Place(run),
 };
@@ -58,13 +61,22 @@ const SHARED_MEMORY: Cause = Cause {
     source: "UCX_PROTO_INFO=y, checked with NIXL 1.5.1",
 };
 
-const LANES: Cause = Cause {
+pub(crate) const LANES: Cause = Cause {
     id: "nixl-lane-line",
-    what: "a UCX endpoint has no lane for one-sided transfers (put and get are emulated, rma_am), or has them over tcp",
-    why: "reads of KV would be copied by both CPUs; a line of lanes is only a hint",
-    fix: "run with UCX_PROTO_INFO=y and look at the table of the peer",
-    quiet_if: "the protocol table of the peer shows RDMA or NVLink; endpoints of the process itself",
-    source: "UCX ucp_worker.c, UCX_LOG_LEVEL=info",
+    what: "only a line of lanes tells about the way to the peer, and no protocol table",
+    why: "lanes are a hint and no proof: they named tcp where the payload went over shared memory, and name cuda_ipc where reads are emulated",
+    fix: "run with UCX_PROTO_INFO=y, transfer once, and look at the table of the peer",
+    quiet_if: "a protocol table of the peer is there; endpoints of the process itself",
+    source: "UCX ucp_worker.c, UCX_LOG_LEVEL=info; checked with NIXL 1.5.1 on one host; ai-dynamo/nixl#1097",
+};
+
+pub(super) const LANES_DIFFER: Cause = Cause {
+    id: "nixl-endpoint-advertises-more-than-payload",
+    what: "the line of lanes names another transport for one-sided transfers than the protocol table",
+    why: "lanes are what an endpoint could use; the table is what it uses",
+    fix: "none: believe the table",
+    quiet_if: "both name the same kind of transport; lanes for control messages (am, ka) are no payload",
+    source: "UCX ucp_worker.c and proto_debug.c, checked with NIXL 1.5.1 on one host",
 };
 
 const SAME_NODE: Cause = Cause {
@@ -75,6 +87,13 @@ const SAME_NODE: Cause = Cause {
     quiet_if: "always a note",
     source: "UCX cuda_ipc",
 };
+
+/// Tables that tell about a transfer: of a peer, and of an operation that NIXL uses.
+pub(crate) fn of_peers(log: &Log) -> impl Iterator<Item = &ProtocolTable> {
+    log.tables.iter().filter(|table| {
+        table.scope != Scope::SelfEndpoint && matches!(table.operation.as_str(), "put" | "get")
+    })
+}
 
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let log = &view.seen.log;
@@ -89,38 +108,68 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
             .read_at(std::slice::from_ref(at), "protocol table"),
         );
     }
-    let mut of_peers = false;
-    let mut own = None;
-    for table in &log.tables {
-        if table.scope == Scope::SelfEndpoint {
-            own.get_or_insert(table);
-            continue;
-        }
-        if !matches!(table.operation.as_str(), "put" | "get") {
-            continue;
-        }
+    let mut told = false;
+    let mut best: Vec<(&str, Status)> = Vec::new();
+    for table in of_peers(log).filter(|table| counts(table, log)) {
         if let Some(finding) = of_table(table) {
-            of_peers = true;
+            told = true;
+            best.push((&table.operation, finding.status()));
             push(findings, finding, table);
         }
     }
-    if !of_peers {
-        if let Some(table) = own {
-            let words = table.rows.last().map(lanes_of_row).unwrap_or_default();
-            push(
-                findings,
+    if told {
+        let shown = |op: &str, status| best.iter().any(|(o, s)| *o == op && *s == status);
+        let reads = best
+            .iter()
+            .any(|(op, s)| *op == "get" && *s != Status::Skipped);
+        if !reads && shown("put", Status::Ok) | shown("put", Status::Warn) {
+            findings.push(
                 Finding::skipped(
                     NAME,
                     Reason::NotVisible,
-                    format!(
-                        "the only protocol table is of the process itself ({words}): no evidence about a peer"
-                    ),
-                ),
-                table,
+                    "no protocol table tells what carries a READ (get), which is what most engines do; a table of a write is printed without any transfer",
+                )
+                .fix("transfer once, and read the log of the side that starts the transfers to its end")
+                .required(),
             );
         }
-        lanes(&log.lanes, log.unread_table.is_some(), findings);
+        differ(log, findings);
+        return;
     }
+    let own = log.tables.iter().find(|t| t.scope == Scope::SelfEndpoint);
+    if let Some(table) = own {
+        let words = large(table).map(lanes_of_row).unwrap_or_default();
+        push(
+            findings,
+            Finding::skipped(
+                NAME,
+                Reason::NotVisible,
+                format!(
+                    "the only protocol table is of the process itself ({words}): no evidence about a peer"
+                ),
+            )
+            .required(),
+            table,
+        );
+    }
+    lanes(&log.lanes, log.unread_table.is_some(), findings);
+}
+
+/// NIXL asks for `ucp_put*(multi)` and `ucp_get*(multi)`. UCX prints other variants of the same operation as well,
+/// which no KV takes; they count where there is no other, as with NIXL 0.1.1.
+pub(super) fn counts(table: &ProtocolTable, log: &Log) -> bool {
+    let multi = |t: &ProtocolTable| t.description.contains("(multi)");
+    multi(table)
+        || !of_peers(log).any(|other| {
+            multi(other)
+                && !other.rows.is_empty()
+                && other.operation == table.operation
+                && other.context == table.context
+                && other.config == table.config
+                && other.from_memory == table.from_memory
+                && other.to_memory == table.to_memory
+                && other.process == table.process
+        })
 }
 
 /// Tables of many endpoints say the same; one line tells it.
@@ -136,7 +185,7 @@ fn push(findings: &mut Findings, finding: Finding, table: &ProtocolTable) {
 }
 
 /// The row that large transfers take: the last that is there.
-fn large(table: &ProtocolTable) -> Option<&ProtocolRow> {
+pub(super) fn large(table: &ProtocolTable) -> Option<&ProtocolRow> {
     table.rows.iter().rev().find(|r| !r.lanes.is_empty())
 }
 
@@ -144,7 +193,7 @@ fn lanes_of_row(row: &ProtocolRow) -> String {
     named(row.lanes.iter())
 }
 
-fn named<'l>(lanes: impl Iterator<Item = &'l Lane>) -> String {
+pub(super) fn named<'l>(lanes: impl Iterator<Item = &'l Lane>) -> String {
     let words: BTreeSet<String> = lanes
         .map(|l| format!("{}/{}", l.transport, l.device))
         .collect();
@@ -152,7 +201,7 @@ fn named<'l>(lanes: impl Iterator<Item = &'l Lane>) -> String {
     words.join(", ")
 }
 
-fn families<'l>(lanes: impl Iterator<Item = &'l Lane>) -> Vec<Family> {
+pub(super) fn families<'l>(lanes: impl Iterator<Item = &'l Lane>) -> Vec<Family> {
     let mut all: Vec<Family> = Vec::new();
     for lane in lanes {
         let one = family(&lane.transport);
@@ -163,7 +212,7 @@ fn families<'l>(lanes: impl Iterator<Item = &'l Lane>) -> Vec<Family> {
     all
 }
 
-fn whose(scope: &Scope) -> &'static str {
+pub(super) fn whose(scope: &Scope) -> &'static str {
     match scope {
         Scope::SelfEndpoint => "to itself",
         Scope::IntraNode => "to a peer on the same node",
@@ -172,9 +221,13 @@ fn whose(scope: &Scope) -> &'static str {
     }
 }
 
-/// `put from host to cuda/dev[0]`.
-fn operation(table: &ProtocolTable) -> String {
-    let mut out = table.operation.clone();
+/// `WRITE (put) from host to cuda/dev[0]`.
+pub(crate) fn operation(table: &ProtocolTable) -> String {
+    let mut out = match table.operation.as_str() {
+        "put" => "WRITE (put)".to_owned(),
+        "get" => "READ (get)".to_owned(),
+        other => other.to_owned(),
+    };
     if let Some(from) = &table.from_memory {
         out.push_str(" from ");
         out.push_str(from);
@@ -186,8 +239,25 @@ fn operation(table: &ProtocolTable) -> String {
     out
 }
 
-fn is_software(lane: &Lane) -> bool {
+pub(super) fn is_software(lane: &Lane) -> bool {
     has_software_name(&lane.device)
+}
+
+/// Through a buffer of UCX in host memory, and not straight from the memory of the operation.
+fn bounced(how: &str) -> bool {
+    how.contains("copy-in") || how.contains("copy-out")
+}
+
+/// Smaller blocks of KV are rare, and tcp for them does no harm.
+const SMALL: u64 = 64 * 1024;
+
+/// A row before the last that sends larger blocks over tcp.
+fn tcp_in_between<'t>(table: &'t ProtocolTable, last: &ProtocolRow) -> Option<&'t ProtocolRow> {
+    table.rows.iter().find(|row| {
+        row.from_bytes != last.from_bytes
+            && row.to_bytes.is_some_and(|to| to >= SMALL)
+            && families(row.lanes.iter()).contains(&Family::Tcp)
+    })
 }
 
 fn of_table(table: &ProtocolTable) -> Option<Finding> {
@@ -206,11 +276,17 @@ fn of_table(table: &ProtocolTable) -> Option<Finding> {
     }
     let all = families(row.lanes.iter());
     let how = row.how.trim_start_matches("(?)").trim();
+    let emulated = how.contains("software emulation");
+    // Of several rails the table tells what part each one carries.
+    let carried = if row.config.contains('%') {
+        &row.config
+    } else {
+        &lanes_of_row(row)
+    };
     let what = format!(
-        "{} {}: {} for {}..{} bytes ({how})",
+        "{} {}: {carried} for {}..{} bytes ({how})",
         operation(table),
         whose(&table.scope),
-        lanes_of_row(row),
         row.range.0,
         row.range.1
     );
@@ -218,146 +294,67 @@ fn of_table(table: &ProtocolTable) -> Option<Finding> {
         .into_iter()
         .flatten()
         .any(|m| !m.starts_with("host"));
-    Some(
-        if all.contains(&Family::Tcp)
-            && all
-                .iter()
-                .any(|f| matches!(f, Family::Rdma | Family::GpuIpc))
-        {
-            Finding::warn(NAME, &TABLE, format!("{what}: a part of it goes over tcp"))
-        } else if all.contains(&Family::Tcp) {
-            Finding::fail(NAME, &TABLE, what)
-        } else if how.contains("software emulation") {
-            Finding::fail(NAME, &EMULATION, what)
-        } else if all
-            .iter()
-            .all(|f| matches!(f, Family::Shared | Family::Own))
-        {
-            Finding::warn(NAME, &SHARED_MEMORY, what)
-        } else if row.lanes.iter().any(is_software) {
-            Finding::warn(
+    let direct = all
+        .iter()
+        .any(|f| matches!(f, Family::Rdma | Family::GpuIpc));
+    Some(if emulated && all.contains(&Family::Tcp) {
+        Finding::fail(
+            NAME,
+            &EMULATION,
+            format!("{what}: both CPUs copy it, over TCP"),
+        )
+        .fix(TABLE.fix)
+    } else if emulated {
+        Finding::fail(NAME, &EMULATION, format!("{what}: both CPUs copy it"))
+    } else if all.contains(&Family::Tcp) && direct {
+        Finding::warn(NAME, &TABLE, format!("{what}: a part of it goes over tcp"))
+    } else if all.contains(&Family::Tcp) {
+        Finding::fail(NAME, &TABLE, what)
+    } else if all
+        .iter()
+        .all(|f| matches!(f, Family::Shared | Family::Own))
+    {
+        Finding::warn(NAME, &SHARED_MEMORY, what)
+    } else if row.lanes.iter().any(is_software) {
+        Finding::warn(
+            NAME,
+            &SOFTWARE,
+            format!("{what}: software RDMA, no faster than TCP"),
+        )
+    } else if direct && gpu && bounced(how) && !all.contains(&Family::GpuIpc) {
+        Finding::warn(
+            NAME,
+            &NOTHING,
+            format!("{what}: large blocks of GPU memory are copied through host memory"),
+        )
+    } else if direct {
+        if let Some(between) = tcp_in_between(table, row) {
+            return Some(Finding::warn(
                 NAME,
-                &SOFTWARE,
-                format!("{what}: software RDMA, no faster than TCP"),
-            )
-        } else if all
-            .iter()
-            .any(|f| matches!(f, Family::Rdma | Family::GpuIpc))
-        {
-            let mut finding = Finding::ok(NAME, what);
-            if table.scope == Scope::IntraNode {
-                finding = finding.note("no evidence between nodes");
-                if all.contains(&Family::Rdma) && gpu {
-                    finding = finding.told(&SAME_NODE);
-                }
-            }
-            if !gpu {
-                finding = finding.note("host memory: it says nothing about KV in GPU memory");
-            }
-            if table.operation == "put" {
-                finding = finding.note("how a write goes; a read has its own table (get)");
-            }
-            finding
-        } else {
-            return None;
-        },
-    )
-}
-
-/// Hints, where no table tells.
-fn lanes(lines: &[LaneLine], unread: bool, findings: &mut Findings) {
-    let mut told: BTreeSet<String> = BTreeSet::new();
-    for line in lines.iter().filter(|l| l.scope != Scope::SelfEndpoint) {
-        let of = |name: &str| -> Vec<&Lane> {
-            line.uses
-                .iter()
-                .filter(|(n, _)| n == name)
-                .flat_map(|(_, l)| l)
-                .collect()
-        };
-        let (direct, emulated) = (of("rma"), of("rma_am"));
-        let other: Vec<&Lane> = ["rma_bw", "tag", "am"].into_iter().flat_map(of).collect();
-        let peer = whose(&line.scope);
-        let at = std::slice::from_ref(&line.origin);
-        let finding = if !direct.is_empty() {
-            let words = named(direct.iter().copied());
-            let all = families(direct.iter().copied());
-            if direct.iter().copied().any(is_software) {
-                Finding::warn(
-                    NAME,
-                    &SOFTWARE,
-                    format!(
-                        "lanes {peer}: one-sided transfers over {words}: software RDMA, no faster than TCP"
-                    ),
-                )
-            } else if all.iter().all(|f| *f == Family::Tcp) {
-                Finding::warn(
-                    NAME,
-                    &LANES,
-                    format!("lanes {peer}: one-sided transfers over {words}"),
-                )
-            } else if all.contains(&Family::Tcp) {
-                Finding::warn(
-                    NAME,
-                    &LANES,
-                    format!(
-                        "lanes {peer}: one-sided transfers over {words}: a part of it may go over tcp"
-                    ),
-                )
-            } else if unread {
-                // The table tells more than lanes, and is there.
-                continue;
-            } else {
-                Finding::ok(
-                    NAME,
-                    format!("lanes {peer}: one-sided transfers over {words}"),
-                )
-                .note("a line of lanes is a hint; the protocol table (UCX_PROTO_INFO=y) tells")
-            }
-        } else if !emulated.is_empty() {
-            let words = named(emulated.iter().copied());
-            let beside = other
-                .iter()
-                .filter(|l| !matches!(family(&l.transport), Family::Tcp));
-            let beside = named(beside.copied());
-            let beside = if beside.is_empty() {
-                String::new()
-            } else {
-                format!("; {beside} is there, but not for put and get")
-            };
-            Finding::warn(
-                NAME,
-                &LANES,
-                format!("lanes {peer}: put and get are emulated over {words}{beside}"),
-            )
-        } else {
-            let words = named(other.iter().copied());
-            let all = families(other.iter().copied());
-            if words.is_empty() {
-                continue;
-            }
-            if all
-                .iter()
-                .any(|f| matches!(f, Family::Rdma | Family::GpuIpc))
-            {
-                if unread {
-                    continue;
-                }
-                Finding::ok(NAME, format!("lanes {peer}: messages over {words}")).note(
-                    "lanes for messages, as MPI uses them, and a hint: no proof about KV over NIXL",
-                )
-            } else {
-                Finding::skipped(
-                    NAME,
-                    Reason::NotVisible,
-                    format!("lanes {peer}: messages over {words}; none is for one-sided transfers"),
-                )
-            }
-        };
-        // Every endpoint prints its line.
-        let key = format!("{:?}{:?}", line.scope, line.uses);
-        if told.insert(key) {
-            findings.push(finding.read_at(at, "lanes"));
+                &TABLE,
+                format!(
+                    "{what}, but {} for {}..{} bytes",
+                    lanes_of_row(between),
+                    between.range.0,
+                    between.range.1
+                ),
+            ));
         }
-    }
+        let mut finding = Finding::ok(NAME, what);
+        if table.scope == Scope::IntraNode {
+            finding = finding.note("no evidence between nodes");
+            if all.contains(&Family::Rdma) && gpu {
+                finding = finding.told(&SAME_NODE);
+            }
+        }
+        if !gpu {
+            finding = finding.note("host memory: it says nothing about KV in GPU memory");
+        }
+        if table.operation == "put" {
+            finding = finding.note("how a write goes; a read has its own table (get)");
+        }
+        finding
+    } else {
+        return None;
+    })
 }

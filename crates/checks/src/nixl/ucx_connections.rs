@@ -44,7 +44,7 @@ const UNREACHABLE: Cause = Cause {
     source: "UCX select.c:722",
 };
 
-const WRONG_INTERFACE: Cause = Cause {
+pub(crate) const WRONG_INTERFACE: Cause = Cause {
     id: "ucx-tcp-unreachable-interface",
     what: "UCX connects over TCP to an address that does not lead to the peer",
     why: "UCX offers every interface; a bridge that both sides have, or a rail without a connection, was picked",
@@ -53,7 +53,7 @@ const WRONG_INTERFACE: Cause = Cause {
     source: "UCX, checked with two pods that have the same bridge address",
 };
 
-const BLOCKED: Cause = Cause {
+pub(crate) const BLOCKED: Cause = Cause {
     id: "networkpolicy-blocks",
     what: "a connection of UCX over TCP is not answered",
     why: "a network policy or firewall drops it, or the peer is gone; UCX listens on ports that the kernel picks",
@@ -62,7 +62,7 @@ const BLOCKED: Cause = Cause {
     source: "UCX tcp_sockcm.c, checked with a dropped SYN",
 };
 
-const REFUSED: Cause = Cause {
+pub(crate) const REFUSED: Cause = Cause {
     id: "ucx-peer-not-listening",
     what: "a connection of UCX over TCP is refused: nothing listens at that address and port",
     why: "the peer has ended, started again with another port, or is not up yet; a firewall that rejects looks the same",
@@ -184,7 +184,7 @@ fn of(event: &Event) -> Option<(String, Finding)> {
 }
 
 /// The address of a container bridge, which every host has: `172.17.0.1`.
-fn of_bridge(peer: &str) -> bool {
+pub(crate) fn of_bridge(peer: &str) -> bool {
     let address = peer.rsplit_once(':').map_or(peer, |(address, _)| address);
     address.parse::<std::net::Ipv4Addr>().is_ok_and(|a| {
         let [first, second, third, last] = a.octets();

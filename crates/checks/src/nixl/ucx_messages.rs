@@ -145,7 +145,7 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         match event.pattern.as_ref() {
             "ucx-transport-not-available" => transports(event, &mut said),
             "ucx-device-not-available" => devices(event, &mut said),
-            "ucx-no-usable-transport" => nothing_left(event, &mut said),
+            "ucx-no-usable-transport" => nothing_left(event, view, &mut said),
             "ucx-tls-empty" => said.fail(
                 event,
                 &EMPTY,
@@ -275,7 +275,17 @@ fn devices(event: &Event, said: &mut Said) {
     }
 }
 
-fn nothing_left(event: &Event, said: &mut Said) {
+/// Whether UCX says of every transport that was asked for that it does not have it, on any device.
+fn none_is_there(asked: &str, view: &NodeView<'_>) -> bool {
+    asked.split(',').all(|name| {
+        view.seen.log.of("ucx-transport-not-available").any(|e| {
+            e.field("names")
+                .is_some_and(|n| n.split(',').any(|n| n == name))
+        })
+    })
+}
+
+fn nothing_left(event: &Event, view: &NodeView<'_>, said: &mut Said) {
     let asked = event.field("asked").unwrap_or_default();
     let unknown: Vec<String> = asked
         .split(',')
@@ -298,7 +308,7 @@ fn nothing_left(event: &Event, said: &mut Said) {
             &UNKNOWN_NAME,
             format!("{what} (no UCX knows {})", unknown.join(", ")),
         );
-    } else if devices {
+    } else if devices && !none_is_there(asked, view) {
         said.fail(
             event,
             &NOTHING_LEFT,

@@ -3,13 +3,16 @@
 //! Read from the environment of the engine, or from what UCX prints of it (`UCX_* env variables`). The same rules as
 //! for a recipe (`env/ucx-tls`), where injection, images and scripts can no longer change the value.
 
+use settings::ucx_net_devices::{ItemKind, classify};
 use settings::ucx_tls::{self, Build, Init};
 
 use crate::check::{Check, Run};
 use crate::env::setting_notes::WARNINGS_OFF;
 use crate::env::setting_values::GPUDIRECT_OFF;
+use crate::env::ucx_net_devices::NETDEV_ONLY;
 use crate::env::ucx_tls as rules;
 use crate::finding::{Finding, Findings};
+use crate::node::ucx_transports::{Family, family};
 use crate::node::words::is_mnnvl;
 use crate::node_view::NodeView;
 
@@ -44,6 +47,7 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         }
         findings.push(finding.seen(fact, "UCX_TLS"));
     }
+    devices(view, findings);
     if let Some(fact) = view.setting("UCX_IB_GPU_DIRECT_RDMA")
         && let Some(value) = fact.value()
         && matches!(
@@ -58,6 +62,50 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
                 format!("UCX_IB_GPU_DIRECT_RDMA={value}: GPU memory is copied through host memory"),
             )
             .seen(fact, "GPUDirect off"),
+        );
+    }
+}
+
+/// `UCX_NET_DEVICES` names devices that the log itself shows to be network interfaces, whatever they are called.
+/// Names that look like interfaces `node/selected-devices` knows without a log.
+fn devices(view: &NodeView<'_>, findings: &mut Findings) {
+    let Some(fact) = view.setting("UCX_NET_DEVICES") else {
+        return;
+    };
+    let value = fact.value().map(String::as_str).unwrap_or_default();
+    let items = classify(value);
+    if value.starts_with('^')
+        || items.is_empty()
+        || items.iter().all(|i| i.kind == ItemKind::Netdev)
+    {
+        return;
+    }
+    let log = &view.seen.log;
+    let lanes = || {
+        let of_lines = log.lanes.iter().flat_map(|l| &l.uses).flat_map(|(_, l)| l);
+        let of_tables = log
+            .tables
+            .iter()
+            .flat_map(|t| &t.rows)
+            .flat_map(|r| &r.lanes);
+        of_lines.chain(of_tables)
+    };
+    let is_interface = |name: &str| {
+        lanes().any(|l| l.device == name && family(&l.transport) == Family::Tcp)
+            && !lanes().any(|l| l.device == name && family(&l.transport) == Family::Rdma)
+    };
+    if items.iter().all(|i| is_interface(i.text)) {
+        let what = format!(
+            "UCX_NET_DEVICES={value} names interfaces only, as the log shows (tcp/{}): that allows TCP and no RDMA",
+            items.first().map(|i| i.text).unwrap_or_default()
+        );
+        findings.push(
+            if view.is_kv_worker() {
+                Finding::fail(NAME, &NETDEV_ONLY, what)
+            } else {
+                Finding::warn(NAME, &NETDEV_ONLY, what)
+            }
+            .seen(fact, "UCX_NET_DEVICES"),
         );
     }
 }

@@ -194,7 +194,7 @@ fn errors(view: &NodeView<'_>, findings: &mut Findings) -> bool {
             Finding::fail(
                 NAME,
                 &LOW,
-                format!("UCX could not lock memory (memlock, current: {current})"),
+                format!("UCX could not lock memory (memlock, ulimit -l; current: {current})"),
             )
             .read_at(std::slice::from_ref(&event.origin), "error"),
         );

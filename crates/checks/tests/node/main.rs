@@ -8,6 +8,7 @@
 
 mod causes;
 mod gpu_causes;
+mod nixl_logs;
 
 use checks::CHECKS;
 
@@ -15,6 +16,7 @@ use checks::CHECKS;
 fn no_cause_is_without_a_case() {
     let mut shown = causes::shown();
     shown.extend(gpu_causes::shown());
+    shown.extend(nixl_logs::SHOWN);
     let missing: Vec<&str> = CHECKS
         .iter()
         .filter(|c| {

@@ -21,6 +21,7 @@ mod bad_input;
 mod exit_codes;
 mod explain;
 mod hostile_text;
+mod nixl;
 mod node;
 mod output;
 mod secrets;

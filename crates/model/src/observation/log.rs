@@ -50,6 +50,8 @@ impl Log {
         let room = self.events.len() < MAX_KEPT;
         let same = self.events.iter_mut().rev().take(32).find(|held| {
             held.pattern == event.pattern
+                // Mostly the last field tells, and a log can have millions of lines that differ.
+                && held.fields.last_key_value() == event.fields.last_key_value()
                 && held.fields == event.fields
                 && held.process == event.process
                 && held.origin.from == event.origin.from

@@ -26,21 +26,17 @@ pub(super) fn read(line: &str) -> Header<'_> {
         severity: None,
         process: Process::default(),
     };
-    let mut rest = ucx_part(line).unwrap_or(line).trim_start();
-    if let Some((stamp, after)) = bracket(rest)
+    let mut rest = line.trim_start();
+    if let Some((process, after)) = ucx_part(line) {
+        rest = after;
+        header.process = process;
+        header.ucx_prefix = true;
+        header.rest = rest;
+    } else if let Some((stamp, after)) = bracket(rest)
         && is_time(stamp)
     {
         rest = after;
         header.ucx_prefix = true;
-    }
-    if let Some((who, after)) = bracket(rest)
-        && let Some(process) = process(who)
-    {
-        rest = after;
-        header.process = process;
-        header.ucx_prefix = true;
-    }
-    if header.ucx_prefix {
         header.rest = rest;
     }
     if let Some((before, after)) = rest.split_once("UCX ")
@@ -70,17 +66,21 @@ pub(super) fn read(line: &str) -> Header<'_> {
     header
 }
 
-/// Where the prefix of UCX begins: collectors of logs put all kinds of words before it.
-fn ucx_part(line: &str) -> Option<&str> {
+/// The process that the prefix of UCX names, and what follows it. Collectors of logs put all kinds of words before.
+fn ucx_part(line: &str) -> Option<(Process, &str)> {
     line.match_indices('[')
         .take(16)
         .filter_map(|(at, _)| line.get(at..))
-        .find(|part| {
-            bracket(part).is_some_and(|(inside, after)| {
-                process(inside).is_some()
-                    || (is_time(inside)
-                        && bracket(after).is_some_and(|(who, _)| process(who).is_some()))
-            })
+        .find_map(|part| {
+            let (inside, after) = bracket(part)?;
+            if let Some(process) = process(inside) {
+                return Some((process, after));
+            }
+            if !is_time(inside) {
+                return None;
+            }
+            let (who, after) = bracket(after)?;
+            Some((process(who)?, after))
         })
 }
 
@@ -92,7 +92,7 @@ fn bracket(text: &str) -> Option<(&str, &str)> {
 }
 
 fn is_time(text: &str) -> bool {
-    text.len() >= 10 && text.contains('.') && text.chars().all(|c| c.is_ascii_digit() || c == '.')
+    text.len() >= 10 && text.contains('.') && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
 /// `node-b:13245:0`, `vm:1519 :0`, `host:pid:rank:tid`.

@@ -5,6 +5,7 @@
 mod header;
 mod lanes;
 mod patterns;
+mod secrets;
 mod table;
 mod template;
 
@@ -67,6 +68,10 @@ impl LogReader {
         text: &str,
         out: &mut Observation,
     ) -> bool {
+        let possible = patterns::possible(text);
+        if possible.nothing() && !table::can_be(text) && assignment(text).is_none() {
+            return false;
+        }
         let header = header::read(text);
         if let Some(row) = table::content(header.rest) {
             // Rows between `|` are tables of UCX only behind its prefix or a `#`.
@@ -85,14 +90,16 @@ impl LogReader {
                 return header.ucx_prefix;
             }
         }
-        if table::shows(header.rest) {
+        if (possible.marked || !text.is_ascii()) && table::shows(header.rest) {
             let from = self.provenance(file, sections, place, line, Component::Ucx);
             out.log
                 .unread_table
                 .get_or_insert_with(|| Origin::line(&from, line));
             return true;
         }
-        if let Some(found) = lanes::read(header.rest) {
+        if possible.marked
+            && let Some(found) = lanes::read(header.rest)
+        {
             let from = self.provenance(file, sections, place, line, Component::Ucx);
             out.log
                 .add_lanes(found.with(Origin::line(&from, line), header.process));
@@ -108,12 +115,17 @@ impl LogReader {
             variable(name, value, &Origin::line(&from, line), out);
             return true;
         }
-        let Some((pattern, mut fields)) = patterns::find(&header) else {
+        let Some((pattern, mut fields)) = patterns::find(&header, &possible) else {
             return false;
         };
         let from = self.provenance(file, sections, place, line, pattern.component);
         let origin = Origin::line(&from, line);
         patterns::refine(pattern.id, &mut fields);
+        for value in fields.values_mut() {
+            if let std::borrow::Cow::Owned(kept) = secrets::without(value) {
+                *value = kept;
+            }
+        }
         side_facts(pattern.id, &fields, &header, &origin, out);
         let mut process = header.process;
         if let Some(rank) = fields.get("rank").and_then(|r| small(r)) {
@@ -194,7 +206,7 @@ fn side_facts(
 ) {
     let field = |name: &str| fields.get(name).cloned();
     match id {
-        "ucx-version" if out.software.ucx.len() < MAX_KEPT => {
+        "ucx-version" | "nixl-ucx-bound" if out.software.ucx.len() < MAX_KEPT => {
             let mut build = UcxBuild::new(origin.clone());
             build.version = field("version");
             build.library = field("library");
@@ -223,7 +235,7 @@ fn side_facts(
                 device: field("device"),
                 kernel_abi: number("kernel_abi"),
                 supported_abi: number("first").zip(number("last")),
-                text: keep(header.rest),
+                text: keep(&secrets::without(header.rest)),
             });
         }
         _ => {}
@@ -238,17 +250,20 @@ fn assignment(text: &str) -> Option<(&str, &str)> {
         .strip_prefix("export ")
         .or_else(|| text.strip_prefix("declare -x "))
         .unwrap_or(text);
+    if !PREFIXES.iter().any(|prefix| text.starts_with(prefix)) {
+        return None;
+    }
     let (name, value) = text.split_once('=')?;
     let value = match value.strip_prefix(['"', '\'']) {
         Some(inside) => inside.strip_suffix(['"', '\''])?,
         None if value.contains([' ', '\t', '$', ';']) => return None,
         None => value,
     };
-    let transport = ["UCX_", "NIXL_", "NCCL_", "MOONCAKE_", "FI_", "VLLM_NIXL_"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix));
-    (transport && settings::catalogue::is_allowed(name)).then_some((name, value))
+    settings::catalogue::is_allowed(name).then_some((name, value))
 }
+
+/// How variables about transports begin.
+const PREFIXES: [&str; 6] = ["UCX_", "NIXL_", "NCCL_", "MOONCAKE_", "FI_", "VLLM_NIXL_"];
 
 /// A setting in force; only names of the catalogue are kept.
 fn variable(name: &str, value: &str, origin: &Origin, out: &mut Observation) {

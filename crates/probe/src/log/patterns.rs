@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use model::observation::log::Component::{
     self, Engine, FabricManager, Gloo, Kernel, Libfabric, Nccl, Nixl, Ucx, Verbs,
@@ -339,6 +339,34 @@ static PATTERNS: &[Pattern] = &[
         "Backend {backend} was instantiated",
     ),
     line("nixl-agent", Nixl, "Initialized NIXL agent: {agent}"),
+    line("nixl-version", Nixl, "NIXL version: {version} (git"),
+    line(
+        "nixl-ucx-bound",
+        Nixl,
+        "NIXL UCX backend bound to UCX {version} at {library}",
+    ),
+    line(
+        "nixl-remote-metadata-failed",
+        Nixl,
+        "loadRemoteMD: error loading remote metadata for agent '{agent}' with status {status}",
+    ),
+    line(
+        "nixl-plugin-params",
+        Nixl,
+        "getPluginParams: backend '{backend}' not found",
+    ),
+    line("nixl-config-file", Nixl, "reading TOML config file {path}"),
+    line(
+        "nixl-bench-worker",
+        Nixl,
+        "Init nixl worker, dev {} rank {}, type {type}, hostname {host}",
+    ),
+    line("nixl-bench-inconsistent", Nixl, "Consistency check failed"),
+    line(
+        "nixl-cuda-driver",
+        Nixl,
+        "Error: libcuda.so.1: cannot open shared object file",
+    ),
     line(
         "nixl-plugin-directory",
         Nixl,
@@ -430,6 +458,16 @@ static PATTERNS: &[Pattern] = &[
         "engine-mooncake-queue-pair",
         Engine,
         "Failed to modify QP to {state}, {text}",
+    ),
+    line(
+        "engine-mooncake-retry",
+        Engine,
+        "Process failed for slice {}: transport retry counter exceeded",
+    ),
+    line(
+        "engine-trtllm-agent",
+        Engine,
+        "Assertion failed: status == NIXL_SUCCESS",
     ),
     line(
         "engine-trtllm-buffer",
@@ -660,40 +698,65 @@ fn longest_words(template: &'static str) -> &'static str {
         .unwrap_or_default()
 }
 
-/// Which kinds have their longest words in a line, in order; a log of a million lines cannot try all of them on each.
-fn possible(line: &str) -> Vec<usize> {
-    static ALWAYS: LazyLock<Vec<usize>> = LazyLock::new(|| {
-        let all = PATTERNS.iter().enumerate();
-        all.filter(|(_, p)| longest_words(p.words).is_empty())
-            .map(|(n, _)| n)
-            .collect()
-    });
+/// What stands in lanes and in tables.
+const MARKS: [&str; 2] = ["cfg#", "remote memory"];
+
+/// What a line can be.
+#[derive(Default)]
+pub(super) struct Possible {
+    /// Kinds whose longest words are in it, in order.
+    kinds: Vec<usize>,
+    /// It has a word of lanes or tables.
+    pub(super) marked: bool,
+}
+
+impl Possible {
+    /// It can be nothing that stands in a line of its own.
+    pub(super) fn nothing(&self) -> bool {
+        self.kinds.is_empty() && !self.marked
+    }
+}
+
+/// What a line can be; a log of a million lines cannot try every kind on each.
+pub(super) fn possible(line: &str) -> Possible {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-        let words = PATTERNS.iter().map(|p| longest_words(p.words));
-        AhoCorasick::new(words.map(|w| if w.is_empty() { "\0" } else { w })).ok()
+        let words = PATTERNS.iter().map(|p| match longest_words(p.words) {
+            // Warnings of NCCL, whatever they say.
+            "" => "NCCL",
+            words => words,
+        });
+        AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(words.chain(MARKS))
+            .ok()
     });
+    let mut possible = Possible::default();
     let Some(words) = WORDS.as_ref() else {
-        return (0..PATTERNS.len()).collect();
+        possible.kinds = (0..PATTERNS.len()).collect();
+        possible.marked = true;
+        return possible;
     };
-    let mut possible = ALWAYS.clone();
-    possible.extend(
-        words
-            .find_overlapping_iter(line)
-            .map(|found| found.pattern().as_usize()),
-    );
-    possible.sort_unstable();
-    possible.dedup();
+    for found in words.find_overlapping_iter(line) {
+        let at = found.pattern().as_usize();
+        if at < PATTERNS.len() {
+            possible.kinds.push(at);
+        } else {
+            possible.marked = true;
+        }
+    }
+    possible.kinds.sort_unstable();
+    possible.kinds.dedup();
     possible
 }
 
 /// The first kind that a line is of. Lines of commands that search for such words are none.
-pub(super) fn find(header: &Header<'_>) -> Option<(&'static Pattern, Fields)> {
+pub(super) fn find(header: &Header<'_>, possible: &Possible) -> Option<(&'static Pattern, Fields)> {
     let text = header.rest;
     if text.len() < 8 || text.len() > 64 * 1024 {
         return None;
     }
-    possible(header.line).into_iter().find_map(|n| {
-        let pattern = PATTERNS.get(n)?;
+    possible.kinds.iter().find_map(|n| {
+        let pattern = PATTERNS.get(*n)?;
         if needs_prefix(pattern, header) {
             return None;
         }
@@ -802,15 +865,16 @@ pub(super) fn refine(id: &'static str, fields: &mut Fields) {
             for part in text.split(';').take(64) {
                 let part = part.split(" (set ").next().unwrap_or(part);
                 let (name, rest) = part.split_once(" (maybe: ").unwrap_or((part, ""));
-                names.push(name.trim().to_owned());
-                if !rest.is_empty() {
-                    maybe.push(
-                        rest.trim()
-                            .trim_end_matches(')')
-                            .trim_end_matches('?')
-                            .to_owned(),
-                    );
-                }
+                // UCX looks at variables that begin with its prefix, and suggests such.
+                let of_ucx = |text: &str| -> Option<String> {
+                    let name = text
+                        .trim()
+                        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                        .next()?;
+                    name.starts_with("UCX_").then(|| name.to_owned())
+                };
+                names.extend(of_ucx(name));
+                maybe.extend(of_ucx(rest));
             }
             put(fields, "names", names.join(","));
             if !maybe.is_empty() {

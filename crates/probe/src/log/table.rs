@@ -34,7 +34,7 @@ pub(super) fn content(text: &str) -> Option<Cow<'_, str>> {
     let text = text.trim();
     let text = text.strip_prefix('#').map_or(text, str::trim);
     // Terminals and documents draw tables with characters of their own.
-    let text = if text.chars().any(|c| ('\u{2500}'..='\u{257f}').contains(&c)) {
+    let text = if !text.is_ascii() && text.chars().any(|c| ('\u{2500}'..='\u{257f}').contains(&c)) {
         Cow::Owned(text.chars().map(plain).collect())
     } else {
         Cow::Borrowed(text)
@@ -64,6 +64,11 @@ fn plain(c: char) -> char {
         '\u{2500}'..='\u{257f}' => '+',
         c => c,
     }
+}
+
+/// Whether a line can have a row or a rule in it.
+pub(super) fn can_be(text: &str) -> bool {
+    !text.is_ascii() || text.as_bytes().contains(&b'|') || text.contains("+-")
 }
 
 /// The title of a table.

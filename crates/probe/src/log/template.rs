@@ -70,7 +70,13 @@ fn put(fields: &mut Fields, name: &'static str, value: &str) -> Option<()> {
         None => name,
     };
     if !name.is_empty() {
-        fields.insert(Cow::Borrowed(name), value.chars().take(MAX_FIELD).collect());
+        // Bytes are never fewer than characters.
+        let value = if value.len() <= MAX_FIELD {
+            value.to_owned()
+        } else {
+            value.chars().take(MAX_FIELD).collect()
+        };
+        fields.insert(Cow::Borrowed(name), value);
     }
     Some(())
 }

@@ -18,8 +18,9 @@ use crate::judge::{count, judge, summary};
 use crate::judge_node::{inputs, run_checks};
 use crate::node_view::NodeFacts;
 use crate::pod::explains;
+use crate::pod::settled;
 use crate::pod::view::{PodView, PodsView};
-use crate::pod::workers::{self, Member};
+use crate::pod::workers::{self, Behind, Member};
 use crate::pods_verdict;
 use crate::registry::CHECKS;
 
@@ -116,7 +117,10 @@ pub fn judge_pods(
     for (number, group) in groups.iter().enumerate() {
         let asked_roles: BTreeSet<Role> = group.deployment.kv_workers().map(|w| w.role).collect();
         for mut result in judge(&group.deployment) {
-            if !is_about_pods(&mut result, &asked_roles) {
+            let inside = behind(&result, group, &prepared)
+                .filter_map(|n| pods.get(n))
+                .map(|pod| pod.probed.as_ref().ok());
+            if settled::is_settled(&result, inside) || !is_about_pods(&mut result, &asked_roles) {
                 continue;
             }
             of_pods(&mut result, &group.behind, &pods);
@@ -150,8 +154,22 @@ pub fn judge_pods(
             subject: &prepared.subject,
         })
         .collect();
+    let told: BTreeSet<(usize, &'static str)> = results
+        .iter()
+        .filter(|r| r.grade >= Grade::Observed)
+        .filter_map(|r| Some((r.deployment?, r.cause?)))
+        .collect();
     for (view, prepared) in views.iter().zip(&prepared) {
-        results.extend(of_place(view, prepared.group));
+        let mut of_place = of_place(view, prepared.group);
+        let by_deployment = view.live.is_some_and(|live| live.environment.is_none());
+        of_place.retain(|r| {
+            r.name != ALSO_OF_DEPLOYMENT
+                || match r.cause {
+                    Some(cause) => !told.contains(&(prepared.group, cause)),
+                    None => !by_deployment || r.status != Status::Ok,
+                }
+        });
+        results.extend(of_place);
     }
     results.extend(of_all(
         &PodsView {
@@ -226,6 +244,28 @@ fn role_of(object: &PodObject, worker: Option<&Worker>) -> Option<Role> {
     })
 }
 
+/// Pods behind the workers that a result names, else behind its roles.
+fn behind<'g>(
+    result: &'g CheckResult,
+    group: &'g workers::Group,
+    prepared: &'g [Prepared],
+) -> impl Iterator<Item = usize> {
+    let by_name = result
+        .subject
+        .workers
+        .iter()
+        .filter_map(|worker| group.behind.get(worker))
+        .flat_map(|behind| behind.pods.iter().copied());
+    let by_role = group.pods.iter().copied().filter(|n| {
+        result.subject.workers.is_empty()
+            && prepared
+                .get(*n)
+                .and_then(|p| p.role)
+                .is_some_and(|role| result.subject.roles.contains(&role))
+    });
+    by_name.chain(by_role)
+}
+
 /// Whether a result of a recipe's rule holds for pods that were picked; its words become those of pods.
 fn is_about_pods(result: &mut CheckResult, roles: &BTreeSet<Role>) -> bool {
     // The other half was not asked for.
@@ -261,27 +301,37 @@ fn is_about_pods(result: &mut CheckResult, roles: &BTreeSet<Role>) -> bool {
     true
 }
 
-/// Names the pods behind a worker that is not like the others of its workload.
-fn of_pods(result: &mut CheckResult, behind: &BTreeMap<String, Vec<usize>>, pods: &[ProbedPod]) {
-    if behind.is_empty() {
-        return;
-    }
-    let numbers = result
+/// Names the pods behind a result: where there is something to do, and where they are not like the others of their
+/// workload.
+fn of_pods(result: &mut CheckResult, behind: &BTreeMap<String, Behind>, pods: &[ProbedPod]) {
+    let finding = matches!(result.status, Status::Warn | Status::Fail);
+    let mut numbers: Vec<usize> = result
         .subject
         .workers
         .iter()
         .filter_map(|worker| behind.get(worker))
-        .flatten();
-    let names: Vec<String> = numbers
-        .filter_map(|n| pods.get(*n))
+        .filter(|behind| finding || !behind.usual)
+        .flat_map(|behind| behind.pods.iter().copied())
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut names: Vec<String> = numbers
+        .into_iter()
+        .filter_map(|n| pods.get(n))
         .map(|pod| pod.object.name.clone())
         .collect();
-    match names.as_slice() {
-        [] => {}
-        [one] => result.subject.pod = Some(one.clone()),
-        _ => result.subject.pods = names,
+    match (names.pop(), names.is_empty()) {
+        (None, _) => {}
+        (Some(one), true) => result.subject.pod = Some(one),
+        (Some(last), false) => {
+            names.push(last);
+            result.subject.pods = names;
+        }
     }
 }
+
+/// A rule of settings that an engine's process and a deployment have in common: told once.
+const ALSO_OF_DEPLOYMENT: &str = "nixl/ucx-settings";
 
 /// The results of one container as a place, and of its pod's spec beside it.
 fn of_place(view: &PodView<'_>, group: usize) -> Vec<CheckResult> {

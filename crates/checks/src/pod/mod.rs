@@ -10,6 +10,7 @@ pub(crate) mod locked_memory;
 pub(crate) mod networks;
 pub(crate) mod nodes;
 pub(crate) mod rdma_devices;
+pub(crate) mod settled;
 pub(crate) mod shared_memory;
 pub(crate) mod state;
 pub(crate) mod view;

@@ -280,6 +280,10 @@ fn flags(live: &mut Live, pod: &PodObject, process: &Process, place: &Place) {
     worker.has_command = true;
     // It runs, whatever the spec looks like.
     worker.command_fault = None;
+    worker.by_dynamo |= process
+        .name
+        .value()
+        .is_some_and(|name| name.starts_with("dynamo."));
     if let Some(engine) = process.engine.value().and_then(|name| engine_of(name)) {
         worker.engine = engine;
         worker.engine_is_assumed = false;

@@ -115,18 +115,7 @@ pub fn judge_pods(
     }
     let mut results: Vec<CheckResult> = Vec::new();
     for (number, group) in groups.iter().enumerate() {
-        let asked_roles: BTreeSet<Role> = group.deployment.kv_workers().map(|w| w.role).collect();
-        for mut result in judge(&group.deployment) {
-            let inside = behind(&result, group, &prepared)
-                .filter_map(|n| pods.get(n))
-                .map(|pod| pod.probed.as_ref().ok());
-            if settled::is_settled(&result, inside) || !is_about_pods(&mut result, &asked_roles) {
-                continue;
-            }
-            of_pods(&mut result, &group.behind, &pods);
-            result.deployment = Some(number);
-            results.push(result);
-        }
+        results.extend(of_deployment(number, group, &pods, &prepared));
     }
     let nodes: HashMap<&str, &ClusterNode> = around
         .nodes
@@ -242,6 +231,40 @@ fn role_of(object: &PodObject, worker: Option<&Worker>) -> Option<Role> {
         Some(Role::Other) => None,
         told => told,
     })
+}
+
+/// The results of a recipe's rules over the workers of a group.
+fn of_deployment(
+    number: usize,
+    group: &workers::Group,
+    pods: &[ProbedPod],
+    prepared: &[Prepared],
+) -> Vec<CheckResult> {
+    let roles: BTreeSet<Role> = group.deployment.kv_workers().map(|w| w.role).collect();
+    let mut results = judge(&group.deployment);
+    results.retain_mut(|result| {
+        let inside = behind(result, group, prepared)
+            .filter_map(|n| pods.get(n))
+            .map(|pod| pod.probed.as_ref().ok());
+        let settled = settled::is_settled(result, inside);
+        result.deployment = Some(number);
+        !settled && is_about_pods(result, &roles)
+    });
+    // What an unusual pod has in common with the others is no news about it.
+    let usual = |worker: &String| group.behind.get(worker).is_none_or(|b| b.usual);
+    let common: BTreeSet<(String, String)> = results
+        .iter()
+        .filter(|r| r.subject.workers.iter().all(usual))
+        .map(|r| (r.name.to_string(), r.detail.clone()))
+        .collect();
+    for result in &mut results {
+        let finding = matches!(result.status, Status::Warn | Status::Fail);
+        let shared = common.contains(&(result.name.to_string(), result.detail.clone()));
+        if finding || !shared {
+            of_pods(result, &group.behind, pods);
+        }
+    }
+    results
 }
 
 /// Pods behind the workers that a result names, else behind its roles.

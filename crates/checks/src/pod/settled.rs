@@ -74,19 +74,22 @@ pub(crate) fn is_settled<'f>(
     result: &CheckResult,
     pods: impl IntoIterator<Item = Option<&'f NodeFacts>>,
 ) -> bool {
-    if !matches!(result.status, Status::Warn | Status::Fail) {
-        return false;
-    }
-    let Some((_, what)) = CAUSES
-        .iter()
-        .find(|(cause, _)| Some(*cause) == result.cause)
-    else {
+    let what = match result.status {
+        // That the spec adds a capability is no news beside whether it is in force.
+        Status::Ok if result.name == "env/locked-memory" => Some(Shows::MemoryLimit),
+        Status::Warn | Status::Fail => CAUSES
+            .iter()
+            .find(|(cause, _)| Some(*cause) == result.cause)
+            .map(|(_, what)| *what),
+        _ => None,
+    };
+    let Some(what) = what else {
         return false;
     };
     let mut any = false;
     pods.into_iter()
         .inspect(|_| any = true)
-        .all(|facts| facts.is_some_and(|facts| shows(facts, *what)))
+        .all(|facts| facts.is_some_and(|facts| shows(facts, what)))
         && any
 }
 

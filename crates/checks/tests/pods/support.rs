@@ -32,6 +32,15 @@ pub(crate) const DECODE: &[&str] = &["--disaggregation-mode", "decode"];
 
 impl Inside {
     pub(crate) fn new(flags: &[&str]) -> Self {
+        let inside = Self::bare();
+        inside.gpu(0, true);
+        inside.rail(0, true);
+        inside.engine(87, flags, &["PATH=/usr/bin"]);
+        inside
+    }
+
+    /// The same without GPU, card and engine.
+    pub(crate) fn bare() -> Self {
         let tree = Tree::new();
         tree.files(
             "/sys/class/dmi/id",
@@ -71,11 +80,7 @@ impl Inside {
             "",
         );
         tree.file("/dev/infiniband/rdma_cm", "");
-        let inside = Self { tree };
-        inside.gpu(0, true);
-        inside.rail(0, true);
-        inside.engine(87, flags, &["PATH=/usr/bin"]);
-        inside
+        Self { tree }
     }
 
     fn switch(n: usize) -> String {

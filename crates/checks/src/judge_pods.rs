@@ -2,7 +2,7 @@
 //!
 //! What several places show of themselves never proves what moved between them, so nothing here is ever `trusted`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use model::pod::FaultScope;
 use model::verdict::{DeploymentSummary, readiness_of};
@@ -10,17 +10,17 @@ use model::{
     Accepted, CheckResult, ClusterNode, Coverage, Fault, Grade, PodObject, Readiness, Reason,
     Report, Role, Status, Subject, Worker,
 };
-use recipe::live::{self, Live};
 
 use crate::check::Run;
 use crate::finding::Findings;
-use crate::judge::{count, judge, summary};
+use crate::judge::{count, summary};
 use crate::judge_node::{inputs, run_checks};
 use crate::node_view::NodeFacts;
+use crate::pod::deployment::of_deployment;
 use crate::pod::explains;
-use crate::pod::settled;
+use crate::pod::prepare::{Prepared, prepare};
 use crate::pod::view::{PodView, PodsView};
-use crate::pod::workers::{self, Behind, Member};
+use crate::pod::workers::{self, Member};
 use crate::pods_verdict;
 use crate::registry::CHECKS;
 
@@ -65,16 +65,6 @@ impl Default for Around {
             asked: Vec::new(),
         }
     }
-}
-
-/// What is worked out for a pod before it is judged.
-struct Prepared {
-    live: Option<Live>,
-    role: Option<Role>,
-    during: Option<Fault>,
-    subject: Subject,
-    /// Number of its deployment.
-    group: usize,
 }
 
 /// Judges containers of pods; `scope` is what was asked for, as given.
@@ -169,188 +159,7 @@ pub fn judge_pods(
     ));
     drop(views);
     in_order(&mut results);
-    report(command, scope, &pods, &prepared, groups, results, around)
-}
-
-/// Works out what all checks of a pod stand on.
-fn prepare(pod: &mut ProbedPod) -> Prepared {
-    let live = match (&pod.worker, &pod.probed) {
-        (Some(worker), Ok(facts)) => Some(live::overlay(
-            worker,
-            &pod.object,
-            &facts.observation.process,
-        )),
-        _ => None,
-    };
-    let worker = live.as_ref().map(|l| &l.worker).or(pod.worker.as_ref());
-    let own = match &pod.probed {
-        Ok(facts) => facts.role,
-        Err(_) => None,
-    };
-    let role = own.or_else(|| role_of(&pod.object, worker));
-    if let Ok(facts) = &mut pod.probed
-        && facts.role.is_none()
-    {
-        facts.role = role.filter(|r| r.moves_kv() || *r == Role::Aggregated);
-    }
-    let during = match (&pod.probed, &pod.later) {
-        (Ok(_), Some(later)) => live::during(&pod.object, &pod.container, later),
-        _ => None,
-    };
-    Prepared {
-        role,
-        during,
-        subject: Subject {
-            roles: role.into_iter().collect(),
-            workers: vec![workers::workload(&pod.object)],
-            container: (!pod.container.is_empty()).then(|| pod.container.clone()),
-            pod: Some(pod.object.name.clone()),
-            node: pod.object.node.clone(),
-            ..Subject::default()
-        },
-        live,
-        group: 0,
-    }
-}
-
-/// The role of a pod: what its engine was told, else what its stack calls it.
-fn role_of(object: &PodObject, worker: Option<&Worker>) -> Option<Role> {
-    let told = worker.map(|w| w.role);
-    if matches!(told, Some(Role::Prefill | Role::Decode)) {
-        return told;
-    }
-    let by_label =
-        live::kv_worker(object, worker.map_or(&[], std::slice::from_ref)).and_then(|why| why.role);
-    by_label.or(match told {
-        // Without its command, that no role is told means nothing.
-        Some(Role::Aggregated)
-            if worker.is_some_and(|w| !w.has_command || w.is_open() || w.image.is_none()) =>
-        {
-            None
-        }
-        Some(Role::Other) => None,
-        told => told,
-    })
-}
-
-/// The results of a recipe's rules over the workers of a group.
-fn of_deployment(
-    number: usize,
-    group: &workers::Group,
-    pods: &[ProbedPod],
-    prepared: &[Prepared],
-) -> Vec<CheckResult> {
-    let roles: BTreeSet<Role> = group.deployment.kv_workers().map(|w| w.role).collect();
-    let mut results = judge(&group.deployment);
-    results.retain_mut(|result| {
-        let inside = behind(result, group, prepared)
-            .filter_map(|n| pods.get(n))
-            .map(|pod| pod.probed.as_ref().ok());
-        let settled = settled::is_settled(result, inside);
-        result.deployment = Some(number);
-        !settled && is_about_pods(result, &roles)
-    });
-    // What an unusual pod has in common with the others is no news about it.
-    let usual = |worker: &String| group.behind.get(worker).is_none_or(|b| b.usual);
-    let common: BTreeSet<(String, String)> = results
-        .iter()
-        .filter(|r| r.subject.workers.iter().all(usual))
-        .map(|r| (r.name.to_string(), r.detail.clone()))
-        .collect();
-    for result in &mut results {
-        let finding = matches!(result.status, Status::Warn | Status::Fail);
-        let shared = common.contains(&(result.name.to_string(), result.detail.clone()));
-        if finding || !shared {
-            of_pods(result, &group.behind, pods);
-        }
-    }
-    results
-}
-
-/// Pods behind the workers that a result names, else behind its roles.
-fn behind<'g>(
-    result: &'g CheckResult,
-    group: &'g workers::Group,
-    prepared: &'g [Prepared],
-) -> impl Iterator<Item = usize> {
-    let by_name = result
-        .subject
-        .workers
-        .iter()
-        .filter_map(|worker| group.behind.get(worker))
-        .flat_map(|behind| behind.pods.iter().copied());
-    let by_role = group.pods.iter().copied().filter(|n| {
-        result.subject.workers.is_empty()
-            && prepared
-                .get(*n)
-                .and_then(|p| p.role)
-                .is_some_and(|role| result.subject.roles.contains(&role))
-    });
-    by_name.chain(by_role)
-}
-
-/// Whether a result of a recipe's rule holds for pods that were picked; its words become those of pods.
-fn is_about_pods(result: &mut CheckResult, roles: &BTreeSet<Role>) -> bool {
-    // The other half was not asked for.
-    let half = roles.len() < 2
-        && result.name == "env/roles"
-        && (result.cause == Some("role-missing")
-            || result.status == Status::Skipped && !result.required);
-    if half {
-        return false;
-    }
-    let words = |text: &mut String| {
-        for (from, to) in [
-            ("is not in the input", "cannot be seen from here"),
-            ("are not in the input", "cannot be seen from here"),
-            ("that is in the input", "that can be seen from here"),
-        ] {
-            if text.contains(from) {
-                *text = text.replace(from, to);
-            }
-        }
-    };
-    words(&mut result.detail);
-    if let Some(note) = &mut result.note {
-        words(note);
-    }
-    let live = result
-        .sources
-        .iter()
-        .any(|s| s.primary && s.place.file.contains(": /proc/"));
-    if live && result.grade == Grade::Declared {
-        result.grade = Grade::Observed;
-    }
-    true
-}
-
-/// Names the pods behind a result: where there is something to do, and where they are not like the others of their
-/// workload.
-fn of_pods(result: &mut CheckResult, behind: &BTreeMap<String, Behind>, pods: &[ProbedPod]) {
-    let finding = matches!(result.status, Status::Warn | Status::Fail);
-    let mut numbers: Vec<usize> = result
-        .subject
-        .workers
-        .iter()
-        .filter_map(|worker| behind.get(worker))
-        .filter(|behind| finding || !behind.usual)
-        .flat_map(|behind| behind.pods.iter().copied())
-        .collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let mut names: Vec<String> = numbers
-        .into_iter()
-        .filter_map(|n| pods.get(n))
-        .map(|pod| pod.object.name.clone())
-        .collect();
-    match (names.pop(), names.is_empty()) {
-        (None, _) => {}
-        (Some(one), true) => result.subject.pod = Some(one),
-        (Some(last), false) => {
-            names.push(last);
-            result.subject.pods = names;
-        }
-    }
+    report(command, scope, &pods, &prepared, &groups, results, around)
 }
 
 /// A rule of settings that an engine's process and a deployment have in common: told once.
@@ -430,7 +239,7 @@ fn report(
     scope: Vec<String>,
     pods: &[ProbedPod],
     prepared: &[Prepared],
-    groups: Vec<workers::Group>,
+    groups: &[workers::Group],
     results: Vec<CheckResult>,
     around: &Around,
 ) -> Report {

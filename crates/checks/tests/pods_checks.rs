@@ -3,6 +3,9 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::type_complexity,
     reason = "a broken test should stop"
 )]
 
@@ -259,7 +262,7 @@ fn what_is_inside_settles_what_the_spec_leaves_open() {
     assert_eq!(told(&report), []);
     // It did not: what the text shows is right.
     let report = pair(&nothing, &|inside: &Inside| {
-        remove(inside, "dev/infiniband")
+        remove(inside, "dev/infiniband");
     });
     let causes: BTreeSet<&str> = told(&report).into_iter().map(|(_, cause)| cause).collect();
     assert!(causes.contains("rdma-resource-missing"), "{causes:?}");

@@ -3,6 +3,9 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::type_complexity,
     reason = "a broken test should stop"
 )]
 
@@ -204,6 +207,18 @@ fn one_lost_pod_of_many_is_a_gap_and_the_others_are_judged() {
             "kubectl describe pod -n serving qwen-decode-0",
         ]
     );
+    // Every pod that is missing counts, whatever keeps it away.
+    let both = judge(vec![
+        fine("qwen-prefill-0", "prefill"),
+        lost("qwen-decode-0", FaultKind::CrashLoop),
+        lost("qwen-decode-1", FaultKind::NoShell),
+    ]);
+    assert!(
+        both.verdict
+            .contains("in 2 of 3 pods (qwen-decode-0, qwen-decode-1)"),
+        "{}",
+        both.verdict
+    );
     // What failed elsewhere is worse than what could not be seen.
     let bad = Inside::new(DECODE);
     bad.port(0, "1: DOWN", "2: Polling");
@@ -214,6 +229,30 @@ fn one_lost_pod_of_many_is_a_gap_and_the_others_are_judged() {
     ]);
     assert_eq!(report.readiness, Readiness::Blocked);
     assert_eq!(exit(&report), Exit::Failed);
+}
+
+#[test]
+fn a_choice_that_was_not_made_is_asked_for() {
+    let mut value = pod("qwen-decode-0", "decode");
+    let mut twin = value["spec"]["containers"][0].clone();
+    twin["name"] = "twin".into();
+    value["spec"]["containers"][0]["name"] = "vllm".into();
+    value["spec"]["containers"]
+        .as_array_mut()
+        .unwrap()
+        .push(twin);
+    let parsed = live::pod(&value.to_string()).unwrap();
+    let fault = live::container(&parsed, None).unwrap_err();
+    let report = judge(vec![probed(&value, Err(fault))]);
+    assert_eq!(causes(&report, "pod/access"), ["container-ambiguous"]);
+    assert!(
+        report
+            .next
+            .iter()
+            .any(|s| s.command == "check-interconnect node -n serving --pod qwen-decode-0 -c vllm"),
+        "{:?}",
+        report.next
+    );
 }
 
 #[test]

@@ -3,6 +3,9 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::type_complexity,
     reason = "a broken test should stop"
 )]
 

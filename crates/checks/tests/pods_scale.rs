@@ -3,6 +3,10 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::type_complexity,
+    clippy::print_stdout,
     reason = "a broken test should stop"
 )]
 

@@ -4,6 +4,7 @@
     dead_code,
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "each test file uses a part of it, and a broken test should stop"
 )]
 
@@ -169,7 +170,7 @@ impl Inside {
             r#"{"kv_connector":"NixlConnector","kv_role":"kv_both"}"#,
         ];
         words.extend(flags);
-        let line = |words: &[&str]| words.iter().map(|w| format!("{w}\0")).collect::<String>();
+        let line = |words: &[&str]| [words.join("\0"), "\0".to_owned()].concat();
         self.tree.file(&at("comm"), "python3\n");
         self.tree.file(&at("cmdline"), line(&words));
         self.tree.file(&at("environ"), line(environment));

@@ -188,7 +188,12 @@ fn a_pods_own_address_is_not_a_fixed_one() {
         details(&report, "env/side-channel"),
         ["VLLM_NIXL_SIDE_CHANNEL_HOST comes from field status.podIP"]
     );
-    // Another one is, and so is none at all.
+    // Another one is, also one that begins like it.
+    let report = judge(vec![with(&[], &["VLLM_NIXL_SIDE_CHANNEL_HOST=10.0.3.71"])]);
+    assert_eq!(
+        told(&report),
+        [(Status::Warn, "side-channel-host-wrong-ip")]
+    );
     let report = judge(vec![with(&[], &["VLLM_NIXL_SIDE_CHANNEL_HOST=10.9.9.9"])]);
     assert_eq!(
         told(&report),

@@ -2,7 +2,7 @@
 //!
 //! What several places show of themselves never proves what moved between them, so nothing here is ever `trusted`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use model::pod::FaultScope;
 use model::verdict::{DeploymentSummary, readiness_of};
@@ -10,14 +10,15 @@ use model::{
     Accepted, CheckResult, ClusterNode, Coverage, Fault, Grade, PodObject, Readiness, Reason,
     Report, Role, Status, Subject, Worker,
 };
-use recipe::live::{self, Live};
 
 use crate::check::Run;
 use crate::finding::Findings;
-use crate::judge::{count, judge, summary};
+use crate::judge::{count, summary};
 use crate::judge_node::{inputs, run_checks};
 use crate::node_view::NodeFacts;
+use crate::pod::deployment::of_deployment;
 use crate::pod::explains;
+use crate::pod::prepare::{Prepared, prepare};
 use crate::pod::view::{PodView, PodsView};
 use crate::pod::workers::{self, Member};
 use crate::pods_verdict;
@@ -66,16 +67,6 @@ impl Default for Around {
     }
 }
 
-/// What is worked out for a pod before it is judged.
-struct Prepared {
-    live: Option<Live>,
-    role: Option<Role>,
-    during: Option<Fault>,
-    subject: Subject,
-    /// Number of its deployment.
-    group: usize,
-}
-
 /// Judges containers of pods; `scope` is what was asked for, as given.
 pub fn judge_pods(
     command: &'static str,
@@ -114,15 +105,7 @@ pub fn judge_pods(
     }
     let mut results: Vec<CheckResult> = Vec::new();
     for (number, group) in groups.iter().enumerate() {
-        let asked_roles: BTreeSet<Role> = group.deployment.kv_workers().map(|w| w.role).collect();
-        for mut result in judge(&group.deployment) {
-            if !is_about_pods(&mut result, &asked_roles) {
-                continue;
-            }
-            of_pods(&mut result, &group.behind, &pods);
-            result.deployment = Some(number);
-            results.push(result);
-        }
+        results.extend(of_deployment(number, group, &pods, &prepared));
     }
     let nodes: HashMap<&str, &ClusterNode> = around
         .nodes
@@ -150,8 +133,22 @@ pub fn judge_pods(
             subject: &prepared.subject,
         })
         .collect();
+    let told: BTreeSet<(usize, &'static str)> = results
+        .iter()
+        .filter(|r| r.grade >= Grade::Observed)
+        .filter_map(|r| Some((r.deployment?, r.cause?)))
+        .collect();
     for (view, prepared) in views.iter().zip(&prepared) {
-        results.extend(of_place(view, prepared.group));
+        let mut of_place = of_place(view, prepared.group);
+        let by_deployment = view.live.is_some_and(|live| live.environment.is_none());
+        of_place.retain(|r| {
+            r.name != ALSO_OF_DEPLOYMENT
+                || match r.cause {
+                    Some(cause) => !told.contains(&(prepared.group, cause)),
+                    None => !by_deployment || r.status != Status::Ok,
+                }
+        });
+        results.extend(of_place);
     }
     results.extend(of_all(
         &PodsView {
@@ -162,126 +159,11 @@ pub fn judge_pods(
     ));
     drop(views);
     in_order(&mut results);
-    report(command, scope, &pods, &prepared, groups, results, around)
+    report(command, scope, &pods, &prepared, &groups, results, around)
 }
 
-/// Works out what all checks of a pod stand on.
-fn prepare(pod: &mut ProbedPod) -> Prepared {
-    let live = match (&pod.worker, &pod.probed) {
-        (Some(worker), Ok(facts)) => Some(live::overlay(
-            worker,
-            &pod.object,
-            &facts.observation.process,
-        )),
-        _ => None,
-    };
-    let worker = live.as_ref().map(|l| &l.worker).or(pod.worker.as_ref());
-    let own = match &pod.probed {
-        Ok(facts) => facts.role,
-        Err(_) => None,
-    };
-    let role = own.or_else(|| role_of(&pod.object, worker));
-    if let Ok(facts) = &mut pod.probed
-        && facts.role.is_none()
-    {
-        facts.role = role.filter(|r| r.moves_kv() || *r == Role::Aggregated);
-    }
-    let during = match (&pod.probed, &pod.later) {
-        (Ok(_), Some(later)) => live::during(&pod.object, &pod.container, later),
-        _ => None,
-    };
-    Prepared {
-        role,
-        during,
-        subject: Subject {
-            roles: role.into_iter().collect(),
-            workers: vec![workers::workload(&pod.object)],
-            container: (!pod.container.is_empty()).then(|| pod.container.clone()),
-            pod: Some(pod.object.name.clone()),
-            node: pod.object.node.clone(),
-            ..Subject::default()
-        },
-        live,
-        group: 0,
-    }
-}
-
-/// The role of a pod: what its engine was told, else what its stack calls it.
-fn role_of(object: &PodObject, worker: Option<&Worker>) -> Option<Role> {
-    let told = worker.map(|w| w.role);
-    if matches!(told, Some(Role::Prefill | Role::Decode)) {
-        return told;
-    }
-    let by_label =
-        live::kv_worker(object, worker.map_or(&[], std::slice::from_ref)).and_then(|why| why.role);
-    by_label.or(match told {
-        // Without its command, that no role is told means nothing.
-        Some(Role::Aggregated)
-            if worker.is_some_and(|w| !w.has_command || w.is_open() || w.image.is_none()) =>
-        {
-            None
-        }
-        Some(Role::Other) => None,
-        told => told,
-    })
-}
-
-/// Whether a result of a recipe's rule holds for pods that were picked; its words become those of pods.
-fn is_about_pods(result: &mut CheckResult, roles: &BTreeSet<Role>) -> bool {
-    // The other half was not asked for.
-    let half = roles.len() < 2
-        && result.name == "env/roles"
-        && (result.cause == Some("role-missing")
-            || result.status == Status::Skipped && !result.required);
-    if half {
-        return false;
-    }
-    let words = |text: &mut String| {
-        for (from, to) in [
-            ("is not in the input", "cannot be seen from here"),
-            ("are not in the input", "cannot be seen from here"),
-            ("that is in the input", "that can be seen from here"),
-        ] {
-            if text.contains(from) {
-                *text = text.replace(from, to);
-            }
-        }
-    };
-    words(&mut result.detail);
-    if let Some(note) = &mut result.note {
-        words(note);
-    }
-    let live = result
-        .sources
-        .iter()
-        .any(|s| s.primary && s.place.file.contains(": /proc/"));
-    if live && result.grade == Grade::Declared {
-        result.grade = Grade::Observed;
-    }
-    true
-}
-
-/// Names the pods behind a worker that is not like the others of its workload.
-fn of_pods(result: &mut CheckResult, behind: &BTreeMap<String, Vec<usize>>, pods: &[ProbedPod]) {
-    if behind.is_empty() {
-        return;
-    }
-    let numbers = result
-        .subject
-        .workers
-        .iter()
-        .filter_map(|worker| behind.get(worker))
-        .flatten();
-    let names: Vec<String> = numbers
-        .filter_map(|n| pods.get(*n))
-        .map(|pod| pod.object.name.clone())
-        .collect();
-    match names.as_slice() {
-        [] => {}
-        [one] => result.subject.pod = Some(one.clone()),
-        _ => result.subject.pods = names,
-    }
-}
+/// A rule of settings that an engine's process and a deployment have in common: told once.
+const ALSO_OF_DEPLOYMENT: &str = "nixl/ucx-settings";
 
 /// The results of one container as a place, and of its pod's spec beside it.
 fn of_place(view: &PodView<'_>, group: usize) -> Vec<CheckResult> {
@@ -357,7 +239,7 @@ fn report(
     scope: Vec<String>,
     pods: &[ProbedPod],
     prepared: &[Prepared],
-    groups: Vec<workers::Group>,
+    groups: &[workers::Group],
     results: Vec<CheckResult>,
     around: &Around,
 ) -> Report {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use model::pod::ContainerKind;
 use model::{CheckResult, FaultKind, NextStep, Readiness, Reason, Role, Status};
 
 use crate::judge::shell_word;
@@ -57,9 +58,11 @@ fn worst<'r>(
         .iter()
         .find(|r| may_stop(r))
         .or_else(|| found.first())?;
+    // Pods that lack something lack it for many reasons; a fault is one.
+    let gap = first.status == Status::Skipped;
     let names: BTreeSet<&str> = found
         .iter()
-        .filter(|r| r.name == first.name && r.cause == first.cause)
+        .filter(|r| gap || r.name == first.name && r.cause == first.cause)
         .flat_map(|r| r.subject.pod.iter().chain(&r.subject.pods))
         .map(String::as_str)
         .collect();
@@ -308,10 +311,28 @@ fn of_fault(kind: FaultKind, namespace: &str, pod: Option<&ProbedPod>) -> Vec<Ne
             "kubectl version".to_owned(),
             "whether anybody reaches the API server from here",
         )],
-        FaultKind::AmbiguousContainer | FaultKind::NoSuchContainer => vec![step(
-            format!("kubectl get pod{namespace} {name} -o jsonpath='{{.spec.containers[*].name}}'"),
-            "the names of its containers; give the engine's with -c",
-        )],
+        FaultKind::AmbiguousContainer | FaultKind::NoSuchContainer => {
+            let mains = || {
+                pod.iter()
+                    .flat_map(|p| &p.object.containers)
+                    .filter(|c| c.kind == ContainerKind::Main)
+            };
+            let likely = mains()
+                .find(|c| !c.resources.is_empty())
+                .or_else(|| mains().next());
+            likely
+                .map(|c| {
+                    step(
+                        format!(
+                            "check-interconnect node{namespace} --pod {name} -c {}",
+                            shell_word(&c.name)
+                        ),
+                        "look into this one; the message names the others",
+                    )
+                })
+                .into_iter()
+                .collect()
+        }
         _ if kind.reason() == Reason::TimedOut => vec![describe()],
         _ => Vec::new(),
     }

@@ -133,10 +133,12 @@ fn merged(texts: &BTreeSet<&str>) -> String {
                 .bytes()
                 .zip(word.bytes())
                 .take(len)
-                .take_while(|(a, b)| a == b && !a.is_ascii_digit())
+                .take_while(|(a, b)| a == b)
                 .count()
         });
-        out.push_str(first.get(..common).unwrap_or_default());
+        // A number is not told by its first digits.
+        let common = first.get(..common).unwrap_or_default();
+        out.push_str(common.trim_end_matches(|c: char| c.is_ascii_digit()));
         out.push('*');
     }
 }
@@ -149,10 +151,12 @@ mod tests {
     fn words_that_differ_keep_what_they_have_in_common() {
         let texts: BTreeSet<&str> = [
             "1 node is here: uverbs3 (a)",
-            "1 node is here: uverbs12 (a)",
+            "1 node is here: uverbs31 (a)",
         ]
         .into();
         assert_eq!(merged(&texts), "1 node is here: uverbs* (a)");
+        let cards: BTreeSet<&str> = ["mlx5_0:1 is up", "mlx5_1:1 is up"].into();
+        assert_eq!(merged(&cards), "mlx5_* is up");
         let shapes: BTreeSet<String> = texts.iter().map(|t| shape(t)).collect();
         assert_eq!(shapes.len(), 1);
         assert_ne!(shape("one"), shape("two"));

@@ -263,8 +263,10 @@ fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Grou
         lines.retain(|r| r.status != Status::Ok || r.note.is_some());
     }
     let before = lines.len();
-    if !screen.verbose() {
-        lines.retain(|r| !holds_in_many(r));
+    let pods = checks.iter().map(|r| r.subject.pods.len()).max();
+    let many_pods = pods.is_some_and(|n| n > FEW_PODS) && !screen.verbose();
+    if many_pods {
+        lines.retain(|r| !holds_inside(r));
     }
     let hidden = before - lines.len();
     let width = subject_width(screen, &lines, Some(deployment));
@@ -284,7 +286,7 @@ fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Grou
     }
     let collectives: Vec<&CheckResult> = collectives
         .into_iter()
-        .filter(|r| screen.verbose() || !holds_in_many(r))
+        .filter(|r| !many_pods || !holds_inside(r))
         .collect();
     if !collectives.is_empty() {
         screen.gap();
@@ -312,11 +314,9 @@ fn counted(screen: &mut Screen<'_>, text: &str) {
     screen.end();
 }
 
-/// What holds inside so many pods that nobody reads it line by line.
-fn holds_in_many(result: &CheckResult) -> bool {
-    result.status == Status::Ok
-        && result.subject.pods.len() > FEW_PODS
-        && INSIDE.iter().any(|group| result.name.starts_with(group))
+/// What holds inside a container: of many pods nobody reads it line by line.
+fn holds_inside(result: &CheckResult) -> bool {
+    result.status == Status::Ok && INSIDE.iter().any(|group| result.name.starts_with(group))
 }
 
 /// A line per kind of worker.
@@ -524,9 +524,11 @@ fn compact_lines<'r>(results: &[&'r CheckResult]) -> Vec<&'r CheckResult> {
         .filter(|r| matches!(r.status, Status::Ok | Status::Skipped))
         .collect();
     lines.sort_by_key(|r| match (r.status, &r.note) {
-        (Status::Ok, None) => 0,
-        (Status::Ok, Some(_)) => 2,
-        _ => 1,
+        // A pod that nobody could look into is not to be found below what holds in the others.
+        (Status::Skipped, _) if r.required && r.name.starts_with("pod/") => 0,
+        (Status::Ok, None) => 1,
+        (Status::Ok, Some(_)) => 3,
+        _ => 2,
     });
     lines
 }
@@ -570,7 +572,9 @@ fn line_labelled(screen: &mut Screen<'_>, result: &CheckResult, label: &str, wid
     let hang = AFTER_WORD + if width > 0 { width + 2 } else { 0 };
     let mut text = screen.line(&result.detail).into_owned();
     let places = label::places(screen, &result.sources);
-    if !places.is_empty() {
+    // Of many pods, a few files tell nothing.
+    let few = result.subject.pods.len() <= FEW_PODS || screen.verbose();
+    if !places.is_empty() && few {
         let _ = write!(text, " ({places})");
     }
     let name = screen.name(&result.name).into_owned();

@@ -55,7 +55,7 @@ const FILES: u64 = 1024;
 fn run(view: &NodeView<'_>, findings: &mut Findings) {
     let limits = &view.seen.limits;
     if let Some(bytes) = limits.shm_bytes.value() {
-        let one_gpu = view.seen.gpu.gpus.len() == 1;
+        let one_gpu = view.seen.gpu.usable() == 1;
         let mb = bytes >> 20;
         let finding = if *bytes <= SHM_DEFAULT && !one_gpu {
             Finding::warn(NAME, &SHM, format!("/dev/shm has {mb} MB only")).collective()

@@ -271,7 +271,7 @@ fn fitting(
         }
     }
     mixed(selector, ports, findings);
-    let gpus = view.seen.gpu.gpus.len();
+    let gpus = view.seen.gpu.usable();
     let alike = others.iter().any(|p| {
         ports
             .iter()

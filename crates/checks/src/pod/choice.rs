@@ -2,6 +2,13 @@
 //!
 //! Names are not guessed at in silence: each pod is told with what shows that it moves KV cache, each container with why
 //! it is the engine's, and those that were passed over with what they are.
+//!
+//! Of a namespace or a selector those pods are taken whose label names the role (Dynamo, llm-d, DisaggregatedSet,
+//! RoleBasedGroup, StormService, ModelServing and others), whose engine is told a role or a connector between workers, or
+//! that ask for accelerators while nothing shows what their engine is told: the process then tells. Frontends, planners,
+//! mock engines, and engines that serve whole requests (all of the command is visible, and it names neither role nor
+//! connector) are passed over. A pod that is asked for by its name is judged whatever it is. The container is the one
+//! that is asked for, else `main`, else the one that asks for accelerators, else the only one; never a sidecar.
 
 use std::collections::BTreeMap;
 

@@ -4,6 +4,8 @@
 //! the image (NVIDIA_VISIBLE_DEVICES) or from a privileged container. Shared GPUs (time slicing, MPS) and MIG are counted
 //! in shares, and claims in whatever their class says: those are left alone.
 
+use std::cmp::Ordering;
+
 use model::Grade;
 
 use super::view::PodView;
@@ -83,12 +85,10 @@ fn run(view: &PodView<'_>, findings: &mut Findings) {
         "{GPU}: {granted} was granted, and {} visible",
         are(inside.len())
     );
-    let finding = if inside.len() < granted {
-        Finding::warn(NAME, &FEWER, detail)
-    } else if inside.len() > granted {
-        Finding::ok(NAME, detail).told(&MORE)
-    } else {
-        Finding::ok(NAME, detail)
+    let finding = match inside.len().cmp(&granted) {
+        Ordering::Less => Finding::warn(NAME, &FEWER, detail),
+        Ordering::Greater => Finding::ok(NAME, detail).told(&MORE),
+        Ordering::Equal => Finding::ok(NAME, detail),
     };
     findings.push(
         finding

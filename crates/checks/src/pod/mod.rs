@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod choice;
+pub(crate) mod deployment;
 pub(crate) mod explains;
 pub(crate) mod faults;
 pub(crate) mod gpus;
@@ -9,7 +10,9 @@ pub(crate) mod live_settings;
 pub(crate) mod locked_memory;
 pub(crate) mod networks;
 pub(crate) mod nodes;
+pub(crate) mod prepare;
 pub(crate) mod rdma_devices;
+pub(crate) mod settled;
 pub(crate) mod shared_memory;
 pub(crate) mod state;
 pub(crate) mod view;

@@ -50,8 +50,15 @@ pub(crate) struct Group {
     pub(crate) deployment: Deployment,
     /// Which pods, by their number.
     pub(crate) pods: Vec<usize>,
-    /// Pods behind each worker of the deployment, where not all of its workload are.
-    pub(crate) behind: BTreeMap<String, Vec<usize>>,
+    /// Pods behind each worker of the deployment.
+    pub(crate) behind: BTreeMap<String, Behind>,
+}
+
+/// Pods behind a worker.
+pub(crate) struct Behind {
+    pub(crate) pods: Vec<usize>,
+    /// Most pods of the workload are like it.
+    pub(crate) usual: bool,
 }
 
 /// The workload that a pod is a replica of, by its labels, else by its owner.
@@ -245,7 +252,7 @@ fn own_values(workers: &mut [(Worker, usize)]) {
 fn collapsed(
     workers: Vec<(Worker, usize)>,
     members: &[Member<'_>],
-) -> (Vec<Worker>, BTreeMap<String, Vec<usize>>) {
+) -> (Vec<Worker>, BTreeMap<String, Behind>) {
     struct Kind {
         worker: Worker,
         pods: Vec<usize>,
@@ -278,7 +285,8 @@ fn collapsed(
         kind.worker.replicas = u64::try_from(kind.pods.len()).ok();
         let of = (kind.worker.name.clone(), kind.worker.role);
         let is_largest = largest.get(&of) == Some(&kind.pods.len());
-        if !(is_largest && named.insert(of)) {
+        let usual = is_largest && named.insert(of);
+        if !usual {
             let name = |n: &usize| members.get(*n).map(|m| m.object.name.clone());
             let mut names: Vec<String> = kind.pods.iter().filter_map(name).collect();
             let more = names.len().saturating_sub(3);
@@ -291,8 +299,14 @@ fn collapsed(
             if kind.worker.part.is_none() {
                 kind.worker.name = text;
             }
-            behind.insert(kind.worker.name.clone(), kind.pods);
         }
+        let entry = behind
+            .entry(kind.worker.name.clone())
+            .or_insert_with(|| Behind {
+                pods: Vec::new(),
+                usual,
+            });
+        entry.pods.extend(kind.pods);
         out.push(kind.worker);
     }
     (out, behind)

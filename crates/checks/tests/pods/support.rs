@@ -4,6 +4,7 @@
     dead_code,
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "each test file uses a part of it, and a broken test should stop"
 )]
 
@@ -32,6 +33,15 @@ pub(crate) const DECODE: &[&str] = &["--disaggregation-mode", "decode"];
 
 impl Inside {
     pub(crate) fn new(flags: &[&str]) -> Self {
+        let inside = Self::bare();
+        inside.gpu(0, true);
+        inside.rail(0, true);
+        inside.engine(87, flags, &["PATH=/usr/bin"]);
+        inside
+    }
+
+    /// The same without GPU, card and engine.
+    pub(crate) fn bare() -> Self {
         let tree = Tree::new();
         tree.files(
             "/sys/class/dmi/id",
@@ -71,11 +81,7 @@ impl Inside {
             "",
         );
         tree.file("/dev/infiniband/rdma_cm", "");
-        let inside = Self { tree };
-        inside.gpu(0, true);
-        inside.rail(0, true);
-        inside.engine(87, flags, &["PATH=/usr/bin"]);
-        inside
+        Self { tree }
     }
 
     fn switch(n: usize) -> String {
@@ -164,7 +170,7 @@ impl Inside {
             r#"{"kv_connector":"NixlConnector","kv_role":"kv_both"}"#,
         ];
         words.extend(flags);
-        let line = |words: &[&str]| words.iter().map(|w| format!("{w}\0")).collect::<String>();
+        let line = |words: &[&str]| [words.join("\0"), "\0".to_owned()].concat();
         self.tree.file(&at("comm"), "python3\n");
         self.tree.file(&at("cmdline"), line(&words));
         self.tree.file(&at("environ"), line(environment));

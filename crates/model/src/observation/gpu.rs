@@ -46,6 +46,23 @@ merge_fields!(Gpus {
     other_accelerators
 });
 
+impl Gpus {
+    /// GPUs that can be used here. A container sees all of its node on the PCI bus; those that it was given have a device
+    /// node. Where nobody looked at nodes, all count.
+    pub fn usable(&self) -> usize {
+        let with_node = self
+            .gpus
+            .iter()
+            .filter(|gpu| gpu.node.exists.value() == Some(&true))
+            .count();
+        if with_node > 0 {
+            with_node
+        } else {
+            self.gpus.len()
+        }
+    }
+}
+
 /// What a tool printed in place of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolError {

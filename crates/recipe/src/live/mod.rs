@@ -4,6 +4,7 @@
 //! Everything here takes text or values; who asks the cluster is elsewhere.
 
 mod choice;
+mod container;
 mod object;
 mod overlay;
 mod places;

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use model::pod::{Container, ContainerKind, ContainerState, Ended};
 use model::{ClusterNode, PodObject};
 use serde_json::Value;
 
+use super::container;
 use crate::credentials;
 
 /// Characters of a message that are kept.
@@ -60,16 +60,6 @@ const ANNOTATIONS: [&str; 5] = [
     "networking.gke.io/interfaces",
     "networking.gke.io/default-interface",
     "k8s.volcengine.com/pod-networks",
-];
-
-/// Mount points inside a container that matter here.
-const MOUNTS: [&str; 6] = [
-    "/dev",
-    "/dev/infiniband",
-    "/dev/shm",
-    "/dev/hugepages",
-    "/dev/gdrdrv",
-    "/sys",
 ];
 
 /// Labels of nodes that tell their GPUs, NICs and place.
@@ -134,7 +124,7 @@ pub fn pod(json: &str) -> Result<PodObject, String> {
         annotations: kept(metadata, "annotations", |key| {
             ANNOTATIONS.contains(&key) || key.starts_with("rdma.ome.io/")
         }),
-        containers: containers(spec, status),
+        containers: container::all(spec, status),
         message: message(status, "message"),
         host_network: flag(spec, "hostNetwork"),
         claims: claims(spec),
@@ -189,7 +179,7 @@ pub(super) fn object(json: &str, kind: &str) -> Result<Value, String> {
 }
 
 /// One line of text, clipped, without credentials and control characters.
-fn line(text: &str, most: usize) -> String {
+pub(super) fn line(text: &str, most: usize) -> String {
     let clipped: String = text.chars().take(most).collect();
     let cut = clipped.len() < text.len();
     let clean: String = clipped
@@ -203,16 +193,16 @@ fn line(text: &str, most: usize) -> String {
     clean
 }
 
-fn text_of(value: &Value, key: &str) -> Option<String> {
+pub(super) fn text_of(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(|text| line(text, TEXT))
 }
 
-fn message(value: &Value, key: &str) -> Option<String> {
+pub(super) fn message(value: &Value, key: &str) -> Option<String> {
     let text = value.get(key)?.as_str()?;
     (!text.trim().is_empty()).then(|| line(text, MESSAGE))
 }
 
-fn flag(value: &Value, key: &str) -> bool {
+pub(super) fn flag(value: &Value, key: &str) -> bool {
     value.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
 
@@ -297,7 +287,7 @@ fn taint(taint: &Value) -> Option<String> {
 }
 
 /// Extended resources and nothing else: they have a domain.
-fn quantities(value: &Value, key: &str) -> BTreeMap<String, String> {
+pub(super) fn quantities(value: &Value, key: &str) -> BTreeMap<String, String> {
     let Some(map) = value.get(key).and_then(Value::as_object) else {
         return BTreeMap::new();
     };
@@ -313,159 +303,4 @@ fn quantities(value: &Value, key: &str) -> BTreeMap<String, String> {
         })
         .take(ENTRIES)
         .collect()
-}
-
-fn containers(spec: &Value, status: &Value) -> Vec<Container> {
-    let mut states: BTreeMap<String, &Value> = BTreeMap::new();
-    for key in [
-        "containerStatuses",
-        "initContainerStatuses",
-        "ephemeralContainerStatuses",
-    ] {
-        for entry in list(status, key) {
-            if let Some(name) = text_of(entry, "name") {
-                states.insert(name, entry);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    for (key, kind) in [
-        ("containers", ContainerKind::Main),
-        ("initContainers", ContainerKind::Init),
-        ("ephemeralContainers", ContainerKind::Ephemeral),
-    ] {
-        for entry in list(spec, key) {
-            let Some(name) = text_of(entry, "name") else {
-                continue;
-            };
-            // Kubernetes 1.28 and later: an init container that is restarted for ever runs beside the others.
-            let always = text_of(entry, "restartPolicy").as_deref() == Some("Always");
-            let kind = if kind == ContainerKind::Init && always {
-                ContainerKind::Sidecar
-            } else {
-                kind
-            };
-            let status = states.get(&name).copied().unwrap_or(&Value::Null);
-            found.push(container(entry, name, kind, spec, status));
-        }
-    }
-    found
-}
-
-fn container(
-    entry: &Value,
-    name: String,
-    kind: ContainerKind,
-    spec: &Value,
-    status: &Value,
-) -> Container {
-    let nothing = Value::Null;
-    let resources = entry.get("resources").unwrap_or(&nothing);
-    let security = entry.get("securityContext").unwrap_or(&nothing);
-    let mut granted = quantities(resources, "requests");
-    // Limits and requests of extended resources are equal; where one is missing, the other counts.
-    granted.extend(quantities(resources, "limits"));
-    granted.retain(|_, quantity| quantity != "0");
-    let capabilities = security
-        .get("capabilities")
-        .and_then(|c| c.get("add"))
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let user = |value: &Value| value.get("runAsUser").and_then(Value::as_i64);
-    Container {
-        name,
-        kind,
-        image: text_of(entry, "image"),
-        resources: granted,
-        claims: list(resources, "claims")
-            .filter_map(|c| text_of(c, "name"))
-            .collect(),
-        privileged: flag(security, "privileged"),
-        capabilities: capabilities
-            .iter()
-            .filter_map(Value::as_str)
-            .map(|c| line(c, 64).trim_start_matches("CAP_").to_ascii_uppercase())
-            .take(64)
-            .collect(),
-        run_as_user: user(security).or_else(|| spec.get("securityContext").and_then(user)),
-        mounts: mounts(entry, spec),
-        state: state(status),
-        restarts: status
-            .get("restartCount")
-            .and_then(Value::as_u64)
-            .and_then(|n| u32::try_from(n).ok())
-            .unwrap_or(0),
-        ready: flag(status, "ready"),
-        message: status
-            .get("state")
-            .and_then(|s| s.get("waiting"))
-            .and_then(|w| message(w, "message")),
-    }
-}
-
-/// Volumes at places that matter, in words.
-fn mounts(container: &Value, spec: &Value) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    for mount in list(container, "volumeMounts") {
-        let Some(path) = text_of(mount, "mountPath") else {
-            continue;
-        };
-        let place = path.trim_end_matches('/');
-        if !MOUNTS.contains(&place) && !place.starts_with("/dev/infiniband/") {
-            continue;
-        }
-        let name = text_of(mount, "name");
-        let volume = list(spec, "volumes").find(|v| text_of(v, "name") == name);
-        found.insert(place.to_owned(), volume.map_or_else(String::new, what));
-    }
-    found
-}
-
-/// `emptyDir Memory 8Gi`, `hostPath /dev/infiniband`.
-fn what(volume: &Value) -> String {
-    if let Some(path) = volume.get("hostPath") {
-        return format!("hostPath {}", text_of(path, "path").unwrap_or_default());
-    }
-    if let Some(empty) = volume.get("emptyDir") {
-        let words = [text_of(empty, "medium"), text_of(empty, "sizeLimit")];
-        return words
-            .into_iter()
-            .flatten()
-            .fold("emptyDir".to_owned(), |all, word| format!("{all} {word}"));
-    }
-    let kind = volume
-        .as_object()
-        .and_then(|v| v.keys().find(|k| *k != "name"));
-    kind.map(|k| line(k, 64)).unwrap_or_default()
-}
-
-fn state(status: &Value) -> ContainerState {
-    let nothing = Value::Null;
-    let now = status.get("state").unwrap_or(&nothing);
-    let last = status
-        .get("lastState")
-        .and_then(|s| s.get("terminated"))
-        .map(ended);
-    if let Some(running) = now.get("running") {
-        return ContainerState::Running(text_of(running, "startedAt").unwrap_or_default());
-    }
-    if let Some(waiting) = now.get("waiting") {
-        return ContainerState::Waiting(text_of(waiting, "reason").unwrap_or_default(), last);
-    }
-    match now.get("terminated") {
-        Some(terminated) => ContainerState::Ended(ended(terminated)),
-        None => ContainerState::Unknown,
-    }
-}
-
-fn ended(terminated: &Value) -> Ended {
-    Ended {
-        code: terminated
-            .get("exitCode")
-            .and_then(Value::as_i64)
-            .and_then(|n| i32::try_from(n).ok())
-            .unwrap_or(0),
-        reason: text_of(terminated, "reason"),
-    }
 }

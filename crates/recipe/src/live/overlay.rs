@@ -136,7 +136,18 @@ fn common(value: &str, pod: &PodObject) -> Value {
     if !value.is_empty() && pod.node.as_deref() == Some(value) {
         return field("spec.nodeName");
     }
-    let holds = |part: &str| part.len() >= 7 && value.contains(part);
+    // As a whole: 10.0.3.7 is no part of 10.0.3.71.
+    let holds = |part: &str| {
+        let joins = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-');
+        part.len() >= 7
+            && value.match_indices(part).any(|(at, found)| {
+                let before = value.get(..at).and_then(|t| t.chars().next_back());
+                let after = value.get(at + found.len()..).and_then(|t| t.chars().next());
+                // A pod's name goes on as that of its host: `pod-0.service`.
+                !before.is_some_and(joins)
+                    && after.is_none_or(|c| !joins(c) || c == '.' && !found.contains('.'))
+            })
+    };
     if pod.addresses.iter().any(|a| holds(a)) || holds(&pod.name) || holds(&pod.uid) {
         return Value::Dynamic("text with the pod's own address or name".to_owned());
     }
@@ -280,6 +291,10 @@ fn flags(live: &mut Live, pod: &PodObject, process: &Process, place: &Place) {
     worker.has_command = true;
     // It runs, whatever the spec looks like.
     worker.command_fault = None;
+    worker.by_dynamo |= process
+        .name
+        .value()
+        .is_some_and(|name| name.starts_with("dynamo."));
     if let Some(engine) = process.engine.value().and_then(|name| engine_of(name)) {
         worker.engine = engine;
         worker.engine_is_assumed = false;

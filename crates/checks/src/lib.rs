@@ -34,6 +34,7 @@ pub use fixes::{Change, Fix, fixes};
 pub use inputs::PROBLEMS;
 pub use judge::{judge_env, judge_env_once, judge_env_with};
 pub use judge_node::{NodeFacts, judge_node};
+pub use node::ucx_transports::{Family, family};
 pub use node_topology::topology;
 pub use policy::{OfPolicy, Policy, Unchanged};
 pub use provider::{FABRIC_NOT_OF_PROVIDER, NETWORKS_NOT_ATTACHED, Provider, provider_conventions};

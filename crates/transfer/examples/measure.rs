@@ -1,4 +1,4 @@
-//! Measures between two workers that are reached by command prefixes: `measure PREFIX_OF_PREFILL -- PREFIX_OF_DECODE`.
+//! Measures between two workers that are reached by command prefixes: `measure PREFIX_OF_PREFILL :: PREFIX_OF_DECODE`.
 //! The environment of this program is the engines'.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::print_stderr)]
 
@@ -8,7 +8,7 @@ use transfer::{Both, Command, Engine, Memory, Plan, attribute, faults, local, me
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let mut halves = arguments.split(|a| a == "--");
+    let mut halves = arguments.split(|a| a == "::");
     let prefixes = [
         halves.next().unwrap_or_default().to_vec(),
         halves.next().unwrap_or_default().to_vec(),
@@ -47,7 +47,10 @@ fn main() {
             println!("    {:.3} GB/s", pace.bytes_per_second / 1e9);
         }
         for evidence in &answer.evidence {
-            println!("    {:?} {:?}: {}", evidence.kind, evidence.finding, evidence.text);
+            println!(
+                "    {:?} {:?}: {}",
+                evidence.kind, evidence.finding, evidence.text
+            );
         }
         for note in &answer.notes {
             println!("    note: {note}");

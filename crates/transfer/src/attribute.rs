@@ -70,7 +70,9 @@ impl Carrier {
             } => format!("RDMA on {}", devices.join(", ")),
             Self::Rdma { devices, .. } => format!("software RDMA on {}", devices.join(", ")),
             Self::GpuIpc => "GPU to GPU (cuda_ipc)".to_owned(),
-            Self::SharedMemory { transports } => format!("shared memory ({})", transports.join(", ")),
+            Self::SharedMemory { transports } => {
+                format!("shared memory ({})", transports.join(", "))
+            }
             Self::Tcp { interfaces } => format!("TCP on {}", interfaces.join(", ")),
             Self::Mixed { lanes } => format!("a mixture: {lanes}"),
             Self::Unknown => "unknown".to_owned(),
@@ -159,8 +161,16 @@ impl Attribution {
             leg.memory(leg.source()).as_str(),
             leg.memory(leg.source().other()).as_str(),
             self.carrier.words(),
-            if self.emulated { ", emulated: the CPU of the other end copies" } else { "" },
-            if self.verified { "" } else { "; the content did NOT arrive" },
+            if self.emulated {
+                ", emulated: the CPU of the other end copies"
+            } else {
+                ""
+            },
+            if self.verified {
+                ""
+            } else {
+                "; the content did NOT arrive"
+            },
         )
     }
 }
@@ -202,7 +212,10 @@ fn one(
             "the leg was not finished".to_owned()
         } else {
             let lost = record.transfers.saturating_sub(record.verified);
-            format!("the content of {lost} of {} transfers did not arrive as it was sent", record.transfers)
+            format!(
+                "the content of {lost} of {} transfers did not arrive as it was sent",
+                record.transfers
+            )
         });
     }
     let moved = Moved {
@@ -244,7 +257,9 @@ fn one(
             row.words()
         ),
     });
-    answer.evidence.extend(evidence(&answer.carrier, &row, &moved, measured));
+    answer
+        .evidence
+        .extend(evidence(&answer.carrier, &row, &moved, measured));
     if let Some(found) = control.and_then(|c| without_emulation(&record.leg, &answer.carrier, c)) {
         answer.evidence.push(found);
     }
@@ -269,11 +284,13 @@ fn grade(answer: &mut Attribution) {
         return;
     }
     let agree = of(Finding::Agrees).count();
-    answer.grade = Some(if agree >= 2 && !matches!(answer.carrier, Carrier::Mixed { .. }) {
-        Grade::Proven
-    } else {
-        Grade::Observed
-    });
+    answer.grade = Some(
+        if agree >= 2 && !matches!(answer.carrier, Carrier::Mixed { .. }) {
+            Grade::Proven
+        } else {
+            Grade::Observed
+        },
+    );
     if answer.grade == Some(Grade::Observed) {
         let lacking: Vec<String> = answer
             .evidence
@@ -288,7 +305,7 @@ fn grade(answer: &mut Attribution) {
     }
     match &answer.carrier {
         Carrier::SharedMemory { .. } => answer.notes.push(
-            "both processes share a PID or IPC namespace; two pods do not, so between pods the payload goes another way"
+            "both processes share their PID and IPC namespaces, as in one pod or with hostPID and hostIPC; two pods do not, so between pods the payload goes another way"
                 .to_owned(),
         ),
         Carrier::Rdma { software: true, .. } => answer
@@ -299,7 +316,12 @@ fn grade(answer: &mut Attribution) {
 }
 
 fn carrier(row: &Row) -> Carrier {
-    let devices = || row.devices().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let devices = || {
+        row.devices()
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     // Copies to GPU memory are a part of another way, not one of their own.
     let families: Vec<Family> = row
         .families()
@@ -313,7 +335,11 @@ fn carrier(row: &Row) -> Carrier {
         },
         [Family::GpuIpc] => Carrier::GpuIpc,
         [Family::Shared] => Carrier::SharedMemory {
-            transports: row.lanes.iter().map(|lane| lane.transport.clone()).collect(),
+            transports: row
+                .lanes
+                .iter()
+                .map(|lane| lane.transport.clone())
+                .collect(),
         },
         [Family::Tcp] => Carrier::Tcp {
             interfaces: devices(),
@@ -379,14 +405,15 @@ fn evidence(carrier: &Carrier, row: &Row, moved: &Moved, measured: &Measurement)
                 } else {
                     Finding::Silent
                 };
-                all.push(Evidence { kind, finding, text });
+                all.push(Evidence {
+                    kind,
+                    finding,
+                    text,
+                });
             }
         }
         Carrier::Rdma { software, .. } => {
-            let text = format!(
-                "{interfaces}; RDMA ports moved {}",
-                words(&moved.ports)
-            );
+            let text = format!("{interfaces}; RDMA ports moved {}", words(&moved.ports));
             let quiet = every(&moved.interfaces, Said::is_nothing)
                 // The frames of software RDMA go through an interface.
                 || (*software && every(&moved.sockets, Said::is_nothing));
@@ -410,10 +437,7 @@ fn evidence(carrier: &Carrier, row: &Row, moved: &Moved, measured: &Measurement)
             });
         }
         Carrier::GpuIpc | Carrier::SharedMemory { .. } => {
-            let text = format!(
-                "{interfaces}; RDMA ports moved {}",
-                words(&moved.ports)
-            );
+            let text = format!("{interfaces}; RDMA ports moved {}", words(&moved.ports));
             let quiet = every(&moved.interfaces, Said::is_nothing);
             let no_ports = every(&moved.ports, Said::is_nothing);
             all.push(Evidence {
@@ -463,10 +487,8 @@ fn no_sockets(sockets: &Both<Said>) -> Finding {
 
 /// Shared memory needs one kernel, and one PID or IPC namespace.
 fn shared_namespaces(measured: &Measurement) -> Evidence {
-    let (Some(one), Some(other)) = (
-        &measured.ends.prefill.facts,
-        &measured.ends.decode.facts,
-    ) else {
+    let (Some(one), Some(other)) = (&measured.ends.prefill.facts, &measured.ends.decode.facts)
+    else {
         return Evidence {
             kind: EvidenceKind::Namespaces,
             finding: Finding::Silent,
@@ -477,9 +499,15 @@ fn shared_namespaces(measured: &Measurement) -> Evidence {
         one.namespaces.get(kind).is_some() && one.namespaces.get(kind) == other.namespaces.get(kind)
     };
     let one_kernel = !one.boot.is_empty() && one.boot == other.boot;
-    let shared: Vec<&str> = ["pid", "ipc"].into_iter().filter(|kind| same(kind)).collect();
+    let shared: Vec<&str> = ["pid", "ipc"]
+        .into_iter()
+        .filter(|kind| same(kind))
+        .collect();
     let (finding, text) = if !one_kernel {
-        (Finding::Contradicts, "the two ends run under different kernels".to_owned())
+        (
+            Finding::Contradicts,
+            "the two ends run under different kernels".to_owned(),
+        )
     } else if shared.is_empty() {
         (
             Finding::Contradicts,
@@ -488,7 +516,10 @@ fn shared_namespaces(measured: &Measurement) -> Evidence {
     } else {
         (
             Finding::Fits,
-            format!("the two ends share the {} namespace of one machine", shared.join(" and ")),
+            format!(
+                "the two ends share the {} namespace of one machine",
+                shared.join(" and ")
+            ),
         )
     };
     Evidence {

@@ -85,9 +85,11 @@ impl Engine {
     fn interpreter(&self) -> &str {
         match self.executable.as_deref() {
             Some(path)
-                if path.rsplit('/').next().is_some_and(|name| {
-                    name.starts_with("python") || name.starts_with("pypy")
-                }) && !path.ends_with(" (deleted)") =>
+                if path
+                    .rsplit('/')
+                    .next()
+                    .is_some_and(|name| name.starts_with("python") || name.starts_with("pypy"))
+                    && !path.ends_with(" (deleted)") =>
             {
                 path
             }
@@ -116,7 +118,9 @@ fn goes_along(name: &str) -> bool {
         // Also names that nobody knows: UCX tells misspelt ones.
         && (settings::catalogue::is_allowed(name) || name.starts_with("UCX_"));
     let left_out = LEFT_OUT.iter().any(|prefix| name.starts_with(prefix));
-    (named || takes_part) && !left_out && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    (named || takes_part)
+        && !left_out
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// A command line for one worker, without a shell.
@@ -206,7 +210,13 @@ mod tests {
             ("NIXL_ETCD_ENDPOINTS", "http://user:pw@etcd"),
             ("NIXL_SECRET_THING", "hunter2"),
         ]);
-        for name in ["UCX_TLS", "UCX_TSL", "LD_PRELOAD", "CUDA_VISIBLE_DEVICES", "UCX_PROTO_INFO"] {
+        for name in [
+            "UCX_TLS",
+            "UCX_TSL",
+            "LD_PRELOAD",
+            "CUDA_VISIBLE_DEVICES",
+            "UCX_PROTO_INFO",
+        ] {
             assert!(names.iter().any(|n| n == name), "{name} in {names:?}");
         }
         for name in [
@@ -252,15 +262,23 @@ mod tests {
             backend: BackendParameters::new(),
         };
         let argv = Command::new(&engine, 60).argv;
-        assert!(argv.contains(&"PYTHONPATH=/opt/venv/lib/python3.12/site-packages:/app".to_owned()));
+        assert!(
+            argv.contains(&"PYTHONPATH=/opt/venv/lib/python3.12/site-packages:/app".to_owned())
+        );
         let at = argv.iter().position(|a| a == "timeout").unwrap();
-        assert_eq!(argv[at + 1..at + 6], ["-k", "5", "70", "/usr/bin/python3.12", "-u"]);
+        assert_eq!(
+            argv[at + 1..at + 6],
+            ["-k", "5", "70", "/usr/bin/python3.12", "-u"]
+        );
         assert_eq!(engine.nixl_package().as_deref(), Some("nixl_cu13"));
     }
 
     #[test]
     fn another_executable_is_no_interpreter() {
-        for path in ["/usr/local/bin/trtllm-serve", "/usr/bin/python3.12 (deleted)"] {
+        for path in [
+            "/usr/local/bin/trtllm-serve",
+            "/usr/bin/python3.12 (deleted)",
+        ] {
             let engine = Engine {
                 executable: Some(path.to_owned()),
                 ..Engine::default()

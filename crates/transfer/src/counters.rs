@@ -81,7 +81,9 @@ pub(crate) fn sockets(record: &LegRecord, side: Side, facts: Option<&HostFacts>)
             record,
             side,
             socket.sent.saturating_sub(then.map_or(0, |s| s.sent)),
-            socket.received.saturating_sub(then.map_or(0, |s| s.received)),
+            socket
+                .received
+                .saturating_sub(then.map_or(0, |s| s.received)),
         );
         let name = facts
             .and_then(|facts| facts.addresses.get(&socket.local.0))
@@ -90,9 +92,11 @@ pub(crate) fn sockets(record: &LegRecord, side: Side, facts: Option<&HostFacts>)
         *sum = sum.saturating_add(bytes);
     }
     // A connection that was closed took its count with it.
-    let closed = before
-        .iter()
-        .any(|s| !after.iter().any(|now| now.local == s.local && now.remote == s.remote));
+    let closed = before.iter().any(|s| {
+        !after
+            .iter()
+            .any(|now| now.local == s.local && now.remote == s.remote)
+    });
     match said(moved, record.payload()) {
         Said::Nothing(bytes) if closed => Said::Unclear(bytes),
         other => other,
@@ -126,14 +130,9 @@ pub(crate) fn ports(record: &LegRecord, side: Side) -> Said {
 /// Largest payload of a packet of RDMA; smaller ones need more packets.
 const LARGEST_PACKET: u64 = 4096;
 
-fn port_bytes(
-    record: &LegRecord,
-    side: Side,
-    grown: impl Fn(&str) -> Option<u64>,
-) -> Option<u64> {
-    let pair = |sent: &str, received: &str| {
-        Some(directed(record, side, grown(sent)?, grown(received)?))
-    };
+fn port_bytes(record: &LegRecord, side: Side, grown: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    let pair =
+        |sent: &str, received: &str| Some(directed(record, side, grown(sent)?, grown(received)?));
     // EFA counts reads and writes of RDMA apart from messages, by who asked for them.
     let one_sided = match (record.leg.operation, record.leg.initiator == side) {
         (crate::plan::Operation::Read, true) => grown("rdma_read_bytes"),
@@ -144,7 +143,10 @@ fn port_bytes(
     let words = pair("port_xmit_data", "port_rcv_data").map(|words| words.saturating_mul(4));
     let bytes = pair("tx_bytes", "rx_bytes");
     let packets = pair("sent_pkts", "rcvd_pkts").map(|p| p.saturating_mul(LARGEST_PACKET));
-    [one_sided, words, bytes, packets].into_iter().flatten().max()
+    [one_sided, words, bytes, packets]
+        .into_iter()
+        .flatten()
+        .max()
 }
 
 fn said(moved: BTreeMap<String, u64>, payload: u64) -> Said {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::command::Engine;
+use crate::command::{Engine, environment};
 use crate::link::{Link, Silence, Streams, after};
 use crate::message::{Answer, Order, Snapshot, Start};
 use crate::plan::Plan;
@@ -38,10 +38,8 @@ pub async fn measure(
     };
     let stop = run.all(engines).await.err();
     let Run { links, legs, .. } = run;
-    let (prefill, decode) = tokio::join!(
-        links.prefill.finish(GOODBYE),
-        links.decode.finish(GOODBYE)
-    );
+    let (prefill, decode) =
+        tokio::join!(links.prefill.finish(GOODBYE), links.decode.finish(GOODBYE));
     Measurement {
         plan: plan.clone(),
         ends: Both { prefill, decode },
@@ -86,9 +84,10 @@ impl Run<'_> {
         second?;
         for leg in &plan.legs {
             let here = [leg.source(), leg.source().other()];
-            if here.iter().any(|side| {
-                !offers.of(*side).regions.contains_key(&leg.memory(*side))
-            }) {
+            if here
+                .iter()
+                .any(|side| !offers.of(*side).regions.contains_key(&leg.memory(*side)))
+            {
                 // The end has said why it has no such memory; other legs go on.
                 continue;
             }
@@ -192,6 +191,10 @@ impl Run<'_> {
 }
 
 async fn start(link: &mut Link, side: Side, plan: &Plan, engine: &Engine) -> Result<Offer, Stop> {
+    link.end.settings = environment(&engine.environment)
+        .into_iter()
+        .filter(|(name, _)| settings::catalogue::is_allowed(name))
+        .collect();
     let name = format!("check-interconnect-{}", side.as_str());
     let package = engine.nixl_package();
     let start = Start {

@@ -1,6 +1,9 @@
 //! Why a transfer did not come about, or went the slow way.
 
+use std::sync::Arc;
+
 use checks::{NodeFacts, judge_node};
+use model::observation::{Fact, Origin, Provenance, Tool};
 use model::{CheckResult, Role};
 
 use crate::record::Measurement;
@@ -10,8 +13,22 @@ use crate::side::Side;
 pub fn faults(measured: &Measurement) -> Vec<(Side, CheckResult)> {
     let mut all = Vec::new();
     for side in Side::ALL {
+        let end = measured.ends.of(side);
+        let mut observation = probe::recognise(side.as_str(), &end.output);
+        let from = Arc::new(Provenance {
+            file: side.as_str().to_owned(),
+            tool: Tool::Proc,
+            section: 0,
+            place: None,
+            command: None,
+        });
+        // What it got is known better than what UCX prints of it: a value ends there at its first blank.
+        for (name, value) in &end.settings {
+            let fact = Fact::seen(value.clone(), Origin::whole(&from));
+            observation.process.environment.insert(name.clone(), fact);
+        }
         let facts = NodeFacts {
-            observation: probe::recognise(side.as_str(), &measured.ends.of(side).output),
+            observation,
             role: Some(match side {
                 Side::Prefill => Role::Prefill,
                 Side::Decode => Role::Decode,
@@ -24,7 +41,9 @@ pub fn faults(measured: &Measurement) -> Vec<(Side, CheckResult)> {
             report
                 .results
                 .into_iter()
-                .filter(|result| result.name.starts_with("nixl/"))
+                .filter(|result| {
+                    result.name.starts_with("nixl/") || result.name == "node/selected-devices"
+                })
                 .map(|result| (side, result)),
         );
     }

@@ -245,10 +245,7 @@ async fn take_line(
     }
 }
 
-async fn read_output(
-    mut from: Box<dyn AsyncRead + Send + Unpin>,
-    output: mpsc::Sender<Vec<u8>>,
-) {
+async fn read_output(mut from: Box<dyn AsyncRead + Send + Unpin>, output: mpsc::Sender<Vec<u8>>) {
     let mut buffer = vec![0; 65536];
     while let Ok(count) = from.read(&mut buffer).await {
         let part = buffer.get(..count).unwrap_or_default().to_vec();

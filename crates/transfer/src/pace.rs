@@ -39,7 +39,13 @@ pub fn pace(measured: &Measurement, record: &LegRecord, carrier: &Carrier) -> Op
         .collect::<Option<Vec<f64>>>()
         .and_then(|ends| ends.into_iter().min_by(f64::total_cmp));
     let judged = record.leg.bytes >= JUDGED_FROM
-        && matches!(carrier, Carrier::Rdma { software: false, .. });
+        && matches!(
+            carrier,
+            Carrier::Rdma {
+                software: false,
+                ..
+            }
+        );
     Some(Pace {
         bytes_per_second,
         link_bytes_per_second: link,

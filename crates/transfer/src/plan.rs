@@ -171,7 +171,10 @@ impl Plan {
 
     /// Bytes that cross between the workers.
     pub fn total_bytes(&self) -> u64 {
-        self.legs.iter().map(Leg::total).fold(0, u64::saturating_add)
+        self.legs
+            .iter()
+            .map(Leg::total)
+            .fold(0, u64::saturating_add)
     }
 
     /// Bytes that one worker allocates of a kind of memory.
@@ -231,9 +234,14 @@ mod tests {
     fn control_only_reads_once_per_memory() {
         let control = Plan::both_ways_of_engines(&[Memory::Host, Memory::Gpu]).control();
         assert_eq!(control.legs.len(), 2);
-        assert!(control.legs.iter().all(|leg| leg.operation == Operation::Read
-            && leg.bytes == 64 * KIB
-            && leg.transfers() == 1));
+        assert!(
+            control
+                .legs
+                .iter()
+                .all(|leg| leg.operation == Operation::Read
+                    && leg.bytes == 64 * KIB
+                    && leg.transfers() == 1)
+        );
         assert!(!control.initiates(Side::Prefill));
     }
 }

@@ -31,6 +31,8 @@ pub struct EndRecord {
     pub nixl_version: Option<String>,
     /// Its file.
     pub nixl_file: Option<String>,
+    /// Settings of UCX and NIXL that it got; only those of the catalogue that are no secrets.
+    pub settings: BTreeMap<String, String>,
     /// Name of the GPU whose memory was used.
     pub gpu: Option<String>,
     /// Why GPU memory was not used.

@@ -69,10 +69,14 @@ pub(crate) enum NoRow {
 impl NoRow {
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::NoTable => "UCX printed no protocol table of the peer for this operation and memory",
+            Self::NoTable => {
+                "UCX printed no protocol table of the peer for this operation and memory"
+            }
             Self::Unreadable => "UCX printed a protocol table that cannot be read",
             Self::NoSize => "no row of UCX's protocol table has this size",
-            Self::Differ => "UCX printed several protocol tables of the peer that differ for this size",
+            Self::Differ => {
+                "UCX printed several protocol tables of the peer that differ for this size"
+            }
             Self::NoLane => "the row of UCX's protocol table names no transport",
         }
     }

@@ -18,7 +18,12 @@ fn main() {
         environment,
         ..Engine::default()
     };
-    let plan = Plan::both_ways_of_engines(&[Memory::Host]);
+    let mut plan = Plan::both_ways_of_engines(&[Memory::Host]);
+    if let Ok(largest) = std::env::var("LARGEST") {
+        let largest: u64 = largest.parse().unwrap();
+        plan.legs.retain(|leg| leg.bytes <= largest);
+        plan.start_seconds = 100;
+    }
     println!("{}", plan.sentence());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -61,7 +61,7 @@ pub(crate) fn interfaces(record: &LegRecord, side: Side) -> Said {
         );
         (name.clone(), bytes)
     });
-    said(moved.collect(), record.payload())
+    said(&moved.collect(), record.payload())
 }
 
 /// The process's own TCP connections, by interface.
@@ -97,7 +97,7 @@ pub(crate) fn sockets(record: &LegRecord, side: Side, facts: Option<&HostFacts>)
             .iter()
             .any(|now| now.local == s.local && now.remote == s.remote)
     });
-    match said(moved, record.payload()) {
+    match said(&moved, record.payload()) {
         Said::Nothing(bytes) if closed => Said::Unclear(bytes),
         other => other,
     }
@@ -124,7 +124,7 @@ pub(crate) fn ports(record: &LegRecord, side: Side) -> Said {
     if moved.is_empty() && !after.ports.is_empty() {
         return Said::Unknown;
     }
-    said(moved, record.payload())
+    said(&moved, record.payload())
 }
 
 /// Largest payload of a packet of RDMA; smaller ones need more packets.
@@ -149,7 +149,7 @@ fn port_bytes(record: &LegRecord, side: Side, grown: impl Fn(&str) -> Option<u64
         .max()
 }
 
-fn said(moved: BTreeMap<String, u64>, payload: u64) -> Said {
+fn said(moved: &BTreeMap<String, u64>, payload: u64) -> Said {
     let most = moved.values().copied().max().unwrap_or(0);
     if payload == 0 {
         return Said::Unknown;

@@ -273,8 +273,7 @@ async fn wait(link: &mut Link, side: Side, until: Instant) -> Result<Answer, Sto
 
 /// What a program that hangs is waiting for, by its sockets.
 fn waiting(end: &EndRecord) -> Option<String> {
-    let open = end.looked.as_ref()?;
-    let stuck = open.iter().find(|c| c.state == "syn-sent")?;
+    let stuck = end.unanswered()?;
     Some(format!(
         "it waits for a TCP connection to {} port {}: nothing answers there",
         stuck.remote.0, stuck.remote.1

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use checks::{NodeFacts, judge_node};
 use model::observation::{Fact, Origin, Provenance, Tool};
-use model::{CheckResult, Role};
+use model::{CheckResult, Grade, Role, Status, Subject};
 
+use crate::message::Connection;
 use crate::record::Measurement;
 use crate::side::Side;
 
-/// What the checks of NIXL's and UCX's messages say about the output of both ends. The end is in the subject.
+/// What the checks of NIXL's and UCX's messages say about the output of both ends.
 pub fn faults(measured: &Measurement) -> Vec<(Side, CheckResult)> {
     let mut all = Vec::new();
     for side in Side::ALL {
@@ -46,6 +47,32 @@ pub fn faults(measured: &Measurement) -> Vec<(Side, CheckResult)> {
                 })
                 .map(|result| (side, result)),
         );
+        if let Some(result) = end.unanswered().and_then(blocked) {
+            all.push((side, result));
+        }
     }
     all
+}
+
+/// A connection that is not answered, seen before UCX gives up.
+fn blocked(stuck: &Connection) -> Option<CheckResult> {
+    let (check, cause) = checks::cause("networkpolicy-blocks")?;
+    Some(CheckResult {
+        name: check.name.into(),
+        status: Status::Fail,
+        detail: format!(
+            "connection to {}:{} is not answered",
+            stuck.remote.0, stuck.remote.1
+        ),
+        cause: Some(cause.id),
+        fix: Some(cause.fix.to_owned()),
+        reason: None,
+        note: None,
+        grade: Grade::Observed,
+        subject: Subject::default(),
+        sources: Vec::new(),
+        collective: false,
+        required: false,
+        deployment: None,
+    })
 }

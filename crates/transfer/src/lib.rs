@@ -10,7 +10,9 @@
 //! its stdin. [`Command`] is how it is started there.
 
 mod attribute;
+mod attribution;
 mod command;
+mod control;
 mod counters;
 mod drive;
 mod faults;
@@ -23,8 +25,10 @@ mod program;
 mod record;
 mod side;
 mod table;
+mod weigh;
 
-pub use attribute::{Attribution, Carrier, Evidence, EvidenceKind, Finding, attribute};
+pub use attribute::attribute;
+pub use attribution::{Attribution, Carrier, Evidence, EvidenceKind, Finding};
 pub use command::{Command, Engine, environment};
 pub use drive::measure;
 pub use faults::faults;

@@ -102,7 +102,10 @@ impl Link {
                 }
                 answer = timeout_at(until, self.answers.recv()) => match answer {
                     Err(_) => return Err(Silence::Late),
-                    Ok(None) => return Err(Silence::Over(self.last_words())),
+                    Ok(None) => {
+                        self.drain(Duration::from_secs(1)).await;
+                        return Err(Silence::Over(self.last_words()));
+                    }
                     Ok(Some(answer)) => answer,
                 },
             };
@@ -172,12 +175,17 @@ impl Link {
             }
         }
         self.stdin = None;
-        let until = after(Duration::from_secs(2));
+        self.drain(Duration::from_secs(2)).await;
+        self.end.output = String::from_utf8_lossy(&self.printed).into_owned();
+        self.end
+    }
+
+    /// What is still to come of the output.
+    async fn drain(&mut self, patience: Duration) {
+        let until = after(patience);
         while let Ok(Some(part)) = timeout_at(until, self.output.recv()).await {
             self.keep(&part);
         }
-        self.end.output = String::from_utf8_lossy(&self.printed).into_owned();
-        self.end
     }
 
     fn keep(&mut self, part: &[u8]) {

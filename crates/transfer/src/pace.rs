@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::attribute::Carrier;
+use crate::attribution::Carrier;
 use crate::record::{LegRecord, Measurement};
 use crate::side::Side;
 

@@ -155,10 +155,19 @@ impl Plan {
 
     /// Only what tells, with emulation switched off (`UCX_PROTO_EMULATION_ENABLE=n`), whether a READ needs it. A WRITE
     /// over TCP passes that and proves nothing.
+    #[must_use]
     pub fn control(&self) -> Self {
         let mut control = self.clone();
         control.legs.retain(|leg| leg.operation == Operation::Read);
-        control.legs.sort_by_key(|leg| leg.bytes);
+        // The largest of each: where paths differ by size, that one carries KV.
+        control.legs.sort_by_key(|leg| {
+            (
+                leg.initiator,
+                leg.local,
+                leg.remote,
+                std::cmp::Reverse(leg.bytes),
+            )
+        });
         control
             .legs
             .dedup_by_key(|leg| (leg.initiator, leg.local, leg.remote));
@@ -239,7 +248,7 @@ mod tests {
                 .legs
                 .iter()
                 .all(|leg| leg.operation == Operation::Read
-                    && leg.bytes == 64 * KIB
+                    && leg.bytes == 64 * MIB
                     && leg.transfers() == 1)
         );
         assert!(!control.initiates(Side::Prefill));

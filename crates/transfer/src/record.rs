@@ -57,6 +57,13 @@ pub struct EndRecord {
     pub signal: Option<i32>,
 }
 
+impl EndRecord {
+    /// The connection that it was waiting for when it did not answer. UCX itself tells after two minutes.
+    pub fn unanswered(&self) -> Option<&Connection> {
+        self.looked.as_ref()?.iter().find(|c| c.state == "syn-sent")
+    }
+}
+
 /// One leg.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LegRecord {

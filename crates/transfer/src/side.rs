@@ -17,6 +17,7 @@ impl Side {
     pub const ALL: [Self; 2] = [Self::Prefill, Self::Decode];
 
     /// The other one.
+    #[must_use]
     pub fn other(self) -> Self {
         match self {
             Self::Prefill => Self::Decode,

@@ -220,8 +220,7 @@ fn row(how: &str, config: &str) -> String {
         "",
     ]
     .iter()
-    .map(|line| format!("{prefix}{line}\n"))
-    .collect()
+    .fold(String::new(), |text, line| text + prefix + line + "\n")
 }
 
 fn found(answer: &Attribution, kind: EvidenceKind) -> Finding {
@@ -274,6 +273,13 @@ fn ports_alone_prove_nothing() {
 }
 
 #[test]
+fn another_port_proves_nothing() {
+    let mut made = Made::rdma();
+    made.device = "mlx5_9:1";
+    assert_eq!(made.answer().grade, Some(Grade::Observed));
+}
+
+#[test]
 fn ports_beside_busy_interfaces_are_not_counted() {
     let mut made = Made::rdma();
     // Something else moves as much over TCP, and the ports belong to the whole machine.
@@ -299,9 +305,26 @@ fn a_read_without_emulation_is_a_second_kind() {
     let mut made = Made::rdma();
     made.port = None;
     let measured = made.measurement();
-    let control = made.measurement();
+    let mut control = made.measurement();
+    let version = |number: &str| {
+        format!(
+            "[1.0] [decode:7:0] ucp_context.c:2340 UCX  INFO  Version {number} (loaded from /x/libucp.so.0)\n"
+        )
+    };
+    let table = control.ends.decode.output.clone();
+    control.ends.decode.output = version("1.21.0") + &table;
     let answer = attribute(&measured, Some(&control)).remove(0);
     assert_eq!(answer.grade, Some(Grade::Proven), "{answer:#?}");
+    // A UCX without that switch, or of no known version, tells nothing; nor does another way.
+    control.ends.decode.output = version("1.20.0") + &table;
+    let answer = attribute(&measured, Some(&control)).remove(0);
+    assert_eq!(answer.grade, Some(Grade::Observed), "{answer:#?}");
+    control.ends.decode.output.clone_from(&table);
+    let answer = attribute(&measured, Some(&control)).remove(0);
+    assert_eq!(answer.grade, Some(Grade::Observed));
+    control.ends.decode.output = version("1.21.0") + &table.replace("mlx5_0", "mlx5_7");
+    let answer = attribute(&measured, Some(&control)).remove(0);
+    assert_eq!(answer.grade, Some(Grade::Observed));
     // A WRITE passes without emulation over TCP as well: that proves nothing.
     made.write = true;
     let answer = attribute(&made.measurement(), Some(&made.measurement())).remove(0);

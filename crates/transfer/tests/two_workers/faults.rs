@@ -1,7 +1,7 @@
 //! Every fault of the environment that NIXL and UCX can have without RDMA, provoked for real, with its cause.
 
 use model::Status;
-use transfer::{Both, Measurement, faults};
+use transfer::{Both, Measurement, Side, faults};
 
 use crate::lab::{Lab, engine, small};
 
@@ -224,4 +224,83 @@ fn each_fault_is_explained_with_its_cause() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_connection_that_is_not_answered_is_named_soon() {
+    let Some(lab) = Lab::up(&[]) else { return };
+    let Some(one) = engine("1.5.1", &[]) else {
+        return;
+    };
+    // Frames to a card that is not there are dropped, as by a network policy.
+    lab.exec(
+        Side::Decode,
+        &[
+            "ip",
+            "neigh",
+            "replace",
+            "192.0.2.1",
+            "lladdr",
+            "02:00:00:00:00:99",
+            "dev",
+            "eth0",
+        ],
+    );
+    let mut plan = small();
+    plan.legs.truncate(1);
+    plan.step_seconds = 4;
+    let begin = std::time::Instant::now();
+    let measured = lab.measure(
+        &plan,
+        &Both {
+            prefill: one.clone(),
+            decode: one,
+        },
+    );
+    // UCX itself gives up after more than two minutes.
+    assert!(begin.elapsed().as_secs() < 30, "{:?}", begin.elapsed());
+    let stop = measured.stop.as_ref().expect("nothing is transferred");
+    assert_eq!(stop.step.as_deref(), Some("connect"), "{stop:?}");
+    assert!(stop.why.contains("192.0.2.1 port"), "{stop:?}");
+    let told = told(&measured);
+    assert!(
+        told.iter()
+            .any(|line| line
+                .starts_with("decode fail networkpolicy-blocks: connection to 192.0.2.1:")),
+        "{told:#?}"
+    );
+}
+
+#[test]
+fn an_interface_that_leads_nowhere_is_named() {
+    let Some(lab) = Lab::up(&[]) else { return };
+    let Some(one) = engine("1.5.1", &[("UCX_NET_DEVICES", "bridge0")]) else {
+        return;
+    };
+    // Both workers have a bridge with the same address, as container runtimes make them.
+    for side in Side::ALL {
+        lab.exec(
+            side,
+            &[
+                "sh",
+                "-c",
+                "ip link add bridge0 type veth peer name bridge1 && ip link set bridge1 up && ip addr add 172.17.0.1/16 dev bridge0 && ip link set bridge0 up",
+            ],
+        );
+    }
+    let measured = lab.measure(
+        &small(),
+        &Both {
+            prefill: one.clone(),
+            decode: one,
+        },
+    );
+    assert!(measured.stop.is_some());
+    let told = told(&measured);
+    assert!(
+        told.iter()
+            .any(|line| line.contains("ucx-tcp-unreachable-interface")),
+        "{:?} {told:#?}",
+        measured.stop
+    );
 }

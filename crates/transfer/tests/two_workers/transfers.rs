@@ -261,7 +261,11 @@ fn an_engine_that_runs_is_what_its_proc_says() {
             ),
             libraries: maps
                 .lines()
-                .filter_map(|line| Some(line[line.find('/')?..].to_owned()))
+                .filter_map(|line| {
+                    line.find('/')
+                        .and_then(|at| line.get(at..))
+                        .map(str::to_owned)
+                })
                 .collect(),
             backend: std::collections::BTreeMap::new(),
         }

@@ -1,5 +1,6 @@
 //! Measures between two workers that are reached by command prefixes: `measure PREFIX_OF_PREFILL :: PREFIX_OF_DECODE`.
-//! The environment of this program is the engines'.
+//! The environment of this program is the engines'. `LARGEST`, `REPEATS` and `CONTROL` change the plan, `SAVE` keeps the
+//! measurement in a file, `SHOW` prints it.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::collections::BTreeMap;
@@ -24,13 +25,27 @@ fn main() {
         plan.legs.retain(|leg| leg.bytes <= largest);
         plan.start_seconds = 100;
     }
+    if let Ok(repeats) = std::env::var("REPEATS") {
+        let repeats: u32 = repeats.parse().unwrap();
+        for leg in &mut plan.legs {
+            leg.repeats = repeats;
+        }
+    }
+    let control = std::env::var("CONTROL").is_ok();
+    if control {
+        plan = plan.control();
+    }
     println!("{}", plan.sentence());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     let measured = runtime.block_on(async {
-        let command = Command::new(&engine, plan.seconds);
+        let command = if control {
+            Command::control(&engine, plan.seconds)
+        } else {
+            Command::new(&engine, plan.seconds)
+        };
         let start = |prefix: &Vec<String>| {
             let argv: Vec<String> = prefix.iter().chain(&command.argv).cloned().collect();
             local::spawn(&argv).unwrap()
@@ -70,6 +85,9 @@ fn main() {
             result.cause,
             result.detail
         );
+    }
+    if let Ok(file) = std::env::var("SAVE") {
+        std::fs::write(file, serde_json::to_string_pretty(&measured).unwrap()).unwrap();
     }
     if std::env::var("SHOW").is_ok() {
         println!("{}", serde_json::to_string_pretty(&measured).unwrap());

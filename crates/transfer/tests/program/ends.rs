@@ -219,7 +219,9 @@ async fn started(seconds: u32) -> (tokio::process::Child, transfer::Streams, Str
     while !said.contains("\"ready\"") {
         let count = streams.stdout.read(&mut buffer).await.expect("it answers");
         assert!(count > 0, "{said}");
-        said.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        said.push_str(&String::from_utf8_lossy(
+            buffer.get(..count).unwrap_or_default(),
+        ));
     }
     (child, streams, said)
 }

@@ -2,6 +2,7 @@
 
 use crate::finding::Findings;
 use crate::node_view::NodeView;
+use crate::pod::view::{PodView, PodsView};
 use crate::view::View;
 
 /// One property that is judged. Its documentation is the doc text of its own file.
@@ -27,6 +28,10 @@ pub(crate) enum Run {
     Recipe(fn(&View<'_>, &mut Findings)),
     /// What was observed in one place: a host, a container, or saved outputs.
     Place(fn(&NodeView<'_>, &mut Findings)),
+    /// One container of a pod: what the API server says of it beside what is seen inside.
+    Pod(fn(&PodView<'_>, &mut Findings)),
+    /// All pods that were asked for, and the cluster's nodes.
+    Pods(fn(&PodsView<'_>, &mut Findings)),
 }
 
 /// One failure mode.

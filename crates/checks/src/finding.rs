@@ -38,7 +38,9 @@ impl Findings {
 
     /// Adds a result.
     pub(crate) fn push(&mut self, mut result: Finding) {
-        result.0.subject.deployment.clone_from(&self.deployment);
+        if self.deployment.is_some() {
+            result.0.subject.deployment.clone_from(&self.deployment);
+        }
         // A large run has a hundred thousand of them, and most have one entry where lists make room for four.
         result.0.sources.shrink_to_fit();
         result.0.subject.workers.shrink_to_fit();
@@ -114,6 +116,18 @@ impl Finding {
     ) -> Self {
         let mut finding = Self::new(name, Status::Skipped, detail.into());
         finding.0.reason = Some(reason);
+        finding
+    }
+
+    /// Not judged because something failed on the way to it.
+    pub(crate) fn fault(
+        name: impl Into<Cow<'static, str>>,
+        cause: &'static Cause,
+        reason: Reason,
+        detail: impl Into<String>,
+    ) -> Self {
+        let mut finding = Self::skipped(name, reason, detail).caused_by(cause);
+        finding.0.grade = Grade::Assumed;
         finding
     }
 
@@ -215,6 +229,18 @@ impl Finding {
     /// The line that the finding is about.
     pub(crate) fn at(mut self, place: &Place, label: impl Into<String>) -> Self {
         self.0.sources.push(Source::primary(place, label));
+        self
+    }
+
+    /// About several pods.
+    pub(crate) fn pods(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.0.subject.pods.extend(names);
+        self
+    }
+
+    /// About whom.
+    pub(crate) fn about(mut self, subject: &Subject) -> Self {
+        self.0.subject.clone_from(subject);
         self
     }
 

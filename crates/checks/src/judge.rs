@@ -153,10 +153,11 @@ fn judge_windows<W: AsRef<[Deployment]>>(
         missing_path,
         broken_input,
         nothing_to_check,
+        unreachable: false,
     }
 }
 
-fn count(n: usize) -> u32 {
+pub(crate) fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
@@ -192,7 +193,8 @@ fn judge_all(deployments: &[Deployment]) -> Vec<Vec<CheckResult>> {
     })
 }
 
-fn judge(deployment: &Deployment) -> Vec<CheckResult> {
+/// The results of one deployment.
+pub(crate) fn judge(deployment: &Deployment) -> Vec<CheckResult> {
     let mut results = judge_as_is(deployment);
     branches::judge(deployment, judge_as_is, &mut results);
     results
@@ -209,7 +211,8 @@ fn judge_as_is(deployment: &Deployment) -> Vec<CheckResult> {
     findings.into_results()
 }
 
-fn summary(
+/// What is told of a deployment in short.
+pub(crate) fn summary(
     deployment: &Deployment,
     results: &[CheckResult],
     accepted: Accepted,
@@ -535,7 +538,7 @@ fn quoted(words: &[&String]) -> String {
 }
 
 /// A word that a shell takes as it is.
-fn shell_word(word: &str) -> String {
+pub(crate) fn shell_word(word: &str) -> String {
     let plain = !word.is_empty()
         && word
             .chars()

@@ -86,10 +86,12 @@ pub fn judge_node(command: &'static str, facts: &NodeFacts, scope: Vec<String>) 
         missing_path: false,
         broken_input,
         nothing_to_check: false,
+        unreachable: false,
     }
 }
 
-fn run_checks(facts: &NodeFacts) -> Vec<CheckResult> {
+/// The results of every check of a place.
+pub(crate) fn run_checks(facts: &NodeFacts) -> Vec<CheckResult> {
     let view = NodeView::of(facts);
     let mut findings = Findings::of_place();
     for check in CHECKS {
@@ -213,7 +215,7 @@ fn coverage(facts: &NodeFacts, results: &[CheckResult]) -> Coverage {
 }
 
 /// Inputs that gave nothing, and outputs that are not whole.
-fn inputs(facts: &NodeFacts) -> Vec<CheckResult> {
+pub(crate) fn inputs(facts: &NodeFacts) -> Vec<CheckResult> {
     let mut results = Vec::new();
     if let Some(gap) = &facts.gap {
         let mut lost = result(

@@ -1,7 +1,7 @@
 //! All checks, in the order in which they are told. Everything that lists checks goes through this table.
 
 use crate::check::{Cause, Check};
-use crate::{collectives, env, nixl, node};
+use crate::{collectives, env, nixl, node, pod};
 
 /// Every check.
 pub const CHECKS: &[Check] = &[
@@ -26,6 +26,17 @@ pub const CHECKS: &[Check] = &[
     env::missing_settings::CHECK,
     // Last: it tells what no other check has told.
     env::settings_in_force::CHECK,
+    // Pods: which, whether they could be looked into, and their specs beside what is inside.
+    pod::access::CHECK,
+    pod::state::CHECK,
+    pod::nodes::CHECK,
+    pod::rdma_devices::CHECK,
+    pod::locked_memory::CHECK,
+    pod::gpus::CHECK,
+    pod::networks::CHECK,
+    pod::live_settings::CHECK,
+    pod::shared_memory::CHECK,
+    pod::choice::CHECK,
     // What the others stand on.
     node::collection::CHECK,
     // RDMA.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -32,7 +33,7 @@ Exit codes, the same for every output format:
 pub enum Command {
     /// Judge recipes: Kubernetes manifests, before anything is deployed
     Env(EnvArgs),
-    /// RDMA, GPUDirect, NVLink and limits: of this host or container, or of saved outputs
+    /// RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs
     Node(NodeArgs),
     /// NIXL and UCX in a worker, and a measured transfer (not in this version)
     Nixl(LiveArgs),
@@ -192,18 +193,74 @@ pub struct NodeArgs {
     /// Print which network card serves which GPU, and over what, instead of a verdict; as text or json
     #[arg(long)]
     pub topology: bool,
-    /// Namespace of the pod (not in this version)
-    #[arg(short, long)]
-    pub namespace: Option<String>,
-    /// Pod to look into; this host without it (not in this version)
-    #[arg(long, conflicts_with = "from")]
-    pub pod: Option<String>,
-    /// Container of the pod (not in this version)
-    #[arg(short, long, requires = "pod")]
-    pub container: Option<String>,
+    /// Which pods, and how to reach them.
+    #[command(flatten)]
+    pub pods: PodArgs,
     /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Arguments about pods of a cluster.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Pods of a cluster")]
+pub struct PodArgs {
+    /// Pod to look into; may be given several times
+    #[arg(long, value_name = "POD", conflicts_with_all = ["from", "selector", "all"])]
+    pub pod: Vec<String>,
+    /// Pods with these labels, as kubectl's option of that name
+    #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with_all = ["from", "all"])]
+    pub selector: Option<String>,
+    /// Every pod of the namespace that looks like a KV worker, by its labels or its engine's flags
+    #[arg(long, conflicts_with = "from")]
+    pub all: bool,
+    /// Container; without it main, else the one that asks for accelerators
+    #[arg(short, long, value_name = "CONTAINER")]
+    pub container: Option<String>,
+    /// Namespace; that of the kubeconfig's context without it
+    #[arg(short, long)]
+    pub namespace: Option<String>,
+    /// Context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Kubeconfig file, instead of $KUBECONFIG, ~/.kube/config or the pod's own service account
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// User to act as
+    #[arg(long = "as", value_name = "USER")]
+    pub as_user: Option<String>,
+    /// Group to act as; may be given several times
+    #[arg(long = "as-group", value_name = "GROUP", requires = "as_user")]
+    pub as_group: Vec<String>,
+    /// Go through this program, which takes the arguments of kubectl, instead of speaking to the API server
+    #[arg(long, value_name = "PROGRAM")]
+    pub via: Option<String>,
+    /// How long one request to the API server may take (30s, 2m)
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    pub request_timeout: Duration,
+    /// How long one container may take (60s, 2m)
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub timeout: Duration,
+    /// Containers that are looked into at once
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub concurrency: u16,
+}
+
+/// A length of time as kubectl takes it: `30s`, `2m`, `1h30m`, or seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let odd = || format!("'{text}' is no length of time; expected one like 30s, 2m or 1h30m");
+    let time = match text.parse::<u64>() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => text
+            .parse::<jiff::SignedDuration>()
+            .ok()
+            .and_then(|time| Duration::try_from(time).ok())
+            .ok_or_else(odd)?,
+    };
+    if time.is_zero() || time > Duration::from_hours(24) {
+        return Err(format!("'{text}' is not between 1ms and 24h"));
+    }
+    Ok(time)
 }
 
 /// A role that can be given by hand.
@@ -221,6 +278,9 @@ const NODE_HELP: &str = "\
 Examples:
   check-interconnect node
   check-interconnect node --role decode -o json
+  check-interconnect node -n serving --pod decode-0
+  check-interconnect node -n serving -l app=llama -o text -o json=report.json
+  check-interconnect node -n serving --all --via 'tsh kubectl'
   check-interconnect node --from ibstat.txt topo.txt worker.log
   nvidia-smi topo -m | check-interconnect node --from -
   check-interconnect node --from topo.txt --topology
@@ -229,8 +289,12 @@ Knows ibstat, ibstatus, ibv_devinfo, ibv_devices, ibdev2netdev, rdma link, show_
 (topo, nvlink, -q), dcgmi nvlink, gpud, ucx_info, fi_info, lspci, listings of /dev/infiniband, dumps of sysfs, \
 ulimit, and log lines of UCX, NIXL, NCCL, Gloo, libfabric and the kernel. Several files are one picture.
 
+In a pod it reads /sys, /proc and what tools there print, by one exec of a shell script in the container; it \
+writes nothing and leaves nothing running. Values of variables that are not in the catalogue never leave the \
+pod. It needs get and list on pods and create and get on pods/exec; get and list on nodes if it may.
+
 Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 too little could be read for a \
-verdict.";
+verdict, 4 no such pod, 5 the cluster cannot be reached or refuses access, 130 interrupted.";
 
 /// Arguments of commands that look at something live.
 #[derive(Debug, Args)]

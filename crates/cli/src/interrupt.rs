@@ -20,7 +20,28 @@ mod unix {
     /// Process groups of programs that run, and what ends them.
     static RUNNING: Mutex<Vec<(Pid, Signal)>> = Mutex::new(Vec::new());
 
+    /// What else is to be told of the first one.
+    static TOLD: Mutex<Vec<Box<dyn Fn() + Send>>> = Mutex::new(Vec::new());
+
     static WATCH: Once = Once::new();
+
+    /// What to do at the first signal, beside stopping programs.
+    pub(crate) fn tell(what: impl Fn() + Send + 'static) {
+        if let Ok(mut told) = TOLD.lock() {
+            told.push(Box::new(what));
+        }
+        if signal().is_some() {
+            tell_all();
+        }
+    }
+
+    fn tell_all() {
+        if let Ok(told) = TOLD.lock() {
+            for what in told.iter() {
+                what();
+            }
+        }
+    }
 
     /// From here on signals are waited for.
     pub(crate) fn watch() {
@@ -38,6 +59,7 @@ mod unix {
                         let _ends_here = emulate_default_handler(signal);
                     }
                     stop_all();
+                    tell_all();
                 }
             });
             // Where no thread can be had the system's own way stays in force.
@@ -104,10 +126,16 @@ mod unix {
 }
 
 #[cfg(unix)]
-pub(crate) use unix::{Running, signal, watch};
+pub(crate) use unix::{Running, signal, tell, watch};
 
 /// The signal that ends this run: here the system ends it.
 #[cfg(not(unix))]
 pub(crate) fn signal() -> Option<u8> {
     None
 }
+
+#[cfg(not(unix))]
+pub(crate) fn watch() {}
+
+#[cfg(not(unix))]
+pub(crate) fn tell(_what: impl Fn() + Send + 'static) {}

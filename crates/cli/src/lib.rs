@@ -9,6 +9,7 @@ mod live;
 mod node;
 mod output;
 mod overwrite;
+mod pods;
 mod render;
 mod sources;
 mod vars;

@@ -49,5 +49,6 @@ pub(crate) fn not_built(command: &'static str) -> Report {
         missing_path: false,
         broken_input: false,
         nothing_to_check: false,
+        unreachable: false,
     }
 }

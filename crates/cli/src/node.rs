@@ -13,7 +13,7 @@ use report::Format;
 
 use crate::args::{NodeArgs, RoleArg};
 use crate::output::Outputs;
-use crate::{live, overwrite, sources};
+use crate::{overwrite, pods, sources};
 
 /// The part of a file that is read. An engine's log begins with what matters here.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -26,7 +26,15 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, String> {
         outputs.only(&[Format::Text, Format::Json], "--topology")?;
     }
     if args.from.is_empty() {
-        return here(args);
+        return if pods::are_meant(&args.pods)? {
+            if args.topology {
+                return Err("--topology has no pods; it takes this host or --from".to_owned());
+            }
+            let role = args.role.map(role);
+            crate::finish(&pods::node(&args.pods, role)?, &args.output)
+        } else {
+            here(args)
+        };
     }
     let mut observation = Observation::default();
     let mut missing = Vec::new();
@@ -61,9 +69,6 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, String> {
 /// This host or container.
 #[cfg(unix)]
 fn here(args: &NodeArgs) -> Result<ExitCode, String> {
-    if args.pod.is_some() {
-        return crate::finish(&live::not_built("node"), &args.output);
-    }
     crate::interrupt::watch();
     let options = probe::local::Options::default();
     let collected = probe::local::run_anywhere(&options, |group| {
@@ -96,7 +101,7 @@ fn here(args: &NodeArgs) -> Result<ExitCode, String> {
 
 #[cfg(not(unix))]
 fn here(args: &NodeArgs) -> Result<ExitCode, String> {
-    crate::finish(&live::not_built("node"), &args.output)
+    crate::finish(&crate::live::not_built("node"), &args.output)
 }
 
 /// Prints the map of GPUs and network cards. Without one, too little could be read.

@@ -66,6 +66,10 @@ pub fn exit_of(report: &Report, fail_on: FailOn) -> Exit {
     if wants_one {
         return Exit::Failed;
     }
+    // Nothing was judged, so there is no verdict that could be ignored.
+    if report.unreachable {
+        return Exit::Cluster;
+    }
     if report.nothing_to_check {
         // A broken input is not an absent one: it may have been the recipe.
         return match (report.broken_input, fail_on) {

@@ -26,6 +26,7 @@ pub use exit::{Exit, FailOn};
 pub use input::{Input, InputProblem, Outcome};
 pub use observation::{Fact, Merge, Observation};
 pub use place::Place;
+pub use pod::{ClusterNode, Container, Fault, FaultKind, PodObject};
 pub use result::{CheckResult, Grade, Reason, Source, Status, Subject};
 pub use setting::{CONFIG_FAULT, Form, MODEL, NOT_JSON, Setting, TRTLLM_MODE, VLLM_MODE, Value};
 pub use verdict::{NextStep, Readiness, Report};

@@ -33,6 +33,28 @@ pub struct PodObject {
     pub annotations: BTreeMap<String, String>,
     /// Its containers, in the order of the spec.
     pub containers: Vec<Container>,
+    /// `status.message`, such as why it was evicted.
+    pub message: Option<String>,
+    /// `spec.hostNetwork`: its interfaces are the node's.
+    pub host_network: bool,
+    /// Claims of dynamic resource allocation that the pod declares, with the ResourceClaimTemplate or ResourceClaim
+    /// behind each.
+    pub claims: BTreeMap<String, String>,
+    /// `status.podIP` and the others of `podIPs`.
+    pub addresses: Vec<String>,
+    /// `status.hostIP`.
+    pub host_address: Option<String>,
+    /// `spec.nodeSelector`.
+    pub node_selector: BTreeMap<String, String>,
+    /// Keys of taints that it tolerates; `*` for all of them.
+    pub tolerates: Vec<String>,
+}
+
+impl PodObject {
+    /// Its container of that name.
+    pub fn container(&self, name: &str) -> Option<&Container> {
+        self.containers.iter().find(|c| c.name == name)
+    }
 }
 
 /// One container of a pod.
@@ -63,6 +85,8 @@ pub struct Container {
     pub restarts: u32,
     /// `ready`.
     pub ready: bool,
+    /// Why it waits, in the kubelet's words, without credentials.
+    pub message: Option<String>,
 }
 
 /// What a container is for.
@@ -183,6 +207,8 @@ pub enum FaultScope {
     Pod,
     /// The request: what was asked for is not there, or not one thing.
     Request,
+    /// What stands around pods: they are judged without it.
+    Beside,
 }
 
 fault_kinds! {
@@ -202,6 +228,8 @@ fault_kinds! {
     Unauthorized = "api-server-unauthorized", Access, NoPermission;
     /// 403 on reading pods.
     ForbiddenPods = "pods-forbidden", Access, NoPermission;
+    /// 403 on reading nodes, which a role in one namespace cannot grant.
+    ForbiddenNodes = "nodes-forbidden", Beside, NoPermission;
     /// The kubectl-compatible program cannot be started.
     NoKubectl = "kubectl-missing", Access, NoTool;
     /// The kubectl-compatible program failed in a way that nothing explains.

@@ -104,6 +104,9 @@ pub struct SubjectV1 {
     /// Pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
+    /// Pods, where it is about several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<String>,
     /// Node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
@@ -242,6 +245,7 @@ impl From<&CheckResult> for CheckV1 {
                 workers: subject.workers.clone(),
                 container: subject.container.clone(),
                 pod: subject.pod.clone(),
+                pods: subject.pods.clone(),
                 node: subject.node.clone(),
                 device: subject.device.clone(),
                 file: subject.file.clone(),

@@ -123,6 +123,8 @@ pub struct Subject {
     pub container: Option<String>,
     /// Pod.
     pub pod: Option<String>,
+    /// Pods, where it is about several.
+    pub pods: Vec<String>,
     /// Node.
     pub node: Option<String>,
     /// Device or interface.

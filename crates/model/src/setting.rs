@@ -70,6 +70,8 @@ pub enum Form {
     EngineConfig,
     /// Inside a patch or another manifest that is kept as a string.
     Embedded,
+    /// Read from a running engine: its environment or its command line.
+    LiveProcess,
 }
 
 impl Form {
@@ -90,6 +92,7 @@ impl Form {
             Self::Flag => "engine flag",
             Self::EngineConfig => "engine configuration",
             Self::Embedded => "patch inside a string",
+            Self::LiveProcess => "live process",
         }
     }
 }

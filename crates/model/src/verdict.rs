@@ -124,6 +124,8 @@ pub struct Report {
     pub broken_input: bool,
     /// No manifest, no pod: there was nothing to judge.
     pub nothing_to_check: bool,
+    /// The cluster cannot be reached, or refuses who asks, and nothing was judged for that.
+    pub unreachable: bool,
 }
 
 /// Results per status, before any folding.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints facts about RDMA, GPUs and the KV transfer engine of this host or container; judges nothing.
 #
-#   sh -s -- [root=DIR] [path=DIR] [limit=SECONDS] [tool_limit=SECONDS] [tools=no]
+#   sh -s -- [root=DIR] [path=DIR] [limit=SECONDS] [tool_limit=SECONDS] [tools=no] [watch=yes]
 #
 # What it prints is described in stream.rs. It reads /sys, /dev and /proc first and runs tools after that, each only
 # where its kernel modules are loaded already, because several tools load them. It writes no file, loads no module and
@@ -1018,6 +1018,34 @@ kernel_config() {
 	put none tool:kernel-config absent
 }
 
+# ---------------------------------------------------------------- who listens
+
+# Over a connection nothing tells the script that it is lost, except the end of its standard input. A process of its
+# own waits for that, and ends the script with what it has started.
+watch() {
+	exec 4<&0
+	group=$$
+	read -r v v v v v rest 2>/dev/null <"/proc/$$/stat"
+	# A container runtime starts each command in a group of its own; never end somebody else's.
+	[ "$v" = "$$" ] && group=-$$
+	{
+		trap '' TERM INT HUP
+		while read -r v; do :; done
+		kill -TERM "$group"
+	} <&4 >/dev/null 2>&1 &
+	watcher=$!
+	exec 4<&-
+	trap 'unwatch; exit 143' TERM INT HUP
+}
+
+unwatch() {
+	[ -n "$watcher" ] || return 0
+	kill -9 "$watcher" 2>/dev/null
+	# Else it would stay as a zombie where the first process of the container does not look after others.
+	wait "$watcher" 2>/dev/null
+	watcher=
+}
+
 # ---------------------------------------------------------------- all of it
 
 main() {
@@ -1027,7 +1055,7 @@ main() {
 	DEFAULT_IFS=" $(printf '\t.')"
 	DEFAULT_IFS=${DEFAULT_IFS%.}$NL
 	IFS=$DEFAULT_IFS
-	R='' limit=25 tool_limit=10 with_tools=yes n=0 extra_path=''
+	R='' limit=25 tool_limit=10 with_tools=yes n=0 extra_path='' watcher=''
 	for word in "$@"; do
 		case $word in
 		root=*) R=${word#root=} ;;
@@ -1036,6 +1064,7 @@ main() {
 		limit=*) limit=${word#limit=} ;;
 		tool_limit=*) tool_limit=${word#tool_limit=} ;;
 		tools=*) with_tools=${word#tools=} ;;
+		watch=yes) watch ;;
 		esac
 	done
 	if [ -n "$R" ]; then
@@ -1072,7 +1101,9 @@ main() {
 	fi
 	counters
 	named_files
+	unwatch
 	put end "$n" ''
 }
 
-main "$@"
+# On one line: a shell that reads its script from standard input must not wait there for another one.
+main "$@"; exit

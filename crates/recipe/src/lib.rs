@@ -23,6 +23,7 @@ mod expand;
 mod generic;
 mod group;
 mod json_keys;
+pub mod live;
 mod lmcache;
 mod pairing;
 mod patches;

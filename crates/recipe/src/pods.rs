@@ -31,12 +31,14 @@ pub(crate) struct Scope<'d> {
 }
 
 /// Pod labels that stacks define for the role.
-const ROLE_LABELS: [&str; 10] = [
+pub(crate) const ROLE_LABELS: [&str; 12] = [
     "llm-d.ai/role",
     "nvidia.com/dynamo-component-type",
     "nvidia.com/dynamo-sub-component-type",
     "disaggregatedset.x-k8s.io/role",
     "kserve.io/role",
+    "rolebasedgroup.workloads.x-k8s.io/role",
+    "rbg.workloads.x-k8s.io/role-name",
     "role-name",
     "pd-role",
     "modelserving.volcano.sh/role",

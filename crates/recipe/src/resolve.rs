@@ -13,7 +13,7 @@ use crate::possible;
 use crate::resources;
 
 /// Flags that name a configuration file, by engine.
-const CONFIG_FLAGS: [&str; 5] = [
+pub(crate) const CONFIG_FLAGS: [&str; 5] = [
     "--config",
     "--config-file",
     "--extra-engine-args",
@@ -245,7 +245,7 @@ impl Resolved {
 }
 
 /// SGLang with a transfer backend and without a mode serves whole requests.
-fn is_idle_sglang(settings: &[Setting], engine: Option<Engine>) -> bool {
+pub(crate) fn is_idle_sglang(settings: &[Setting], engine: Option<Engine>) -> bool {
     engine == Some(Engine::Sglang) && !settings.iter().any(|s| s.name == "--disaggregation-mode")
 }
 
@@ -571,7 +571,7 @@ fn config_files(
 }
 
 /// TensorRT-LLM takes its configuration as JSON in a flag as well.
-fn inline_config(json: &str, flag: &FlagDraft) -> Vec<FlagDraft> {
+pub(crate) fn inline_config(json: &str, flag: &FlagDraft) -> Vec<FlagDraft> {
     let fault = |why: String| config_map::fault(why, flag.place.clone());
     let Ok(value) = serde_json::from_str::<serde_json::Value>(json.trim()) else {
         // Braces of a template and names of variables are no JSON until they are filled in.
@@ -611,7 +611,7 @@ fn inline_config(json: &str, flag: &FlagDraft) -> Vec<FlagDraft> {
     found
 }
 
-fn flag_settings(
+pub(crate) fn flag_settings(
     flag: &FlagDraft,
     variables: &Variables<'_>,
     settings: &mut Vec<Setting>,
@@ -708,7 +708,7 @@ fn referenced(text: &str) -> Option<&str> {
 }
 
 /// The role that the engine was told.
-fn strong_role(
+pub(crate) fn strong_role(
     settings: &[Setting],
     engine: Engine,
     named: Option<&Named>,
@@ -767,7 +767,7 @@ fn strong_role(
 }
 
 /// Whether a connector that carries KV cache between workers is configured.
-fn moves_kv(settings: &[Setting]) -> bool {
+pub(crate) fn moves_kv(settings: &[Setting]) -> bool {
     settings.iter().any(|s| match s.name.as_str() {
         "kv_connector" => s
             .value

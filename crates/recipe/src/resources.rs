@@ -27,6 +27,11 @@ fn accelerator(name: &str) -> Option<Accelerator> {
     }
 }
 
+/// Whether a resource is an accelerator.
+pub(crate) fn is_accelerator(name: &str) -> bool {
+    accelerator(name).is_some()
+}
+
 /// The accelerator behind a device class of dynamic resource allocation: `gpu.nvidia.com`, `gpu.amd.com`.
 pub(crate) fn accelerator_of_class(class: &str) -> Option<Accelerator> {
     let class = class.to_ascii_lowercase();

@@ -1,9 +1,12 @@
 //! Identical results of several workers become one that names them all.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
 
 use model::{CheckResult, Grade, Reason, Source, Status};
+
+use crate::alike::{self, Told};
 
 /// Sources that a folded result keeps. Enough for both roles and some variety, whatever the number of workers.
 const SOURCES_KEPT: usize = 8;
@@ -14,11 +17,10 @@ struct Key<'r> {
     group: Option<usize>,
     name: &'r str,
     status: Status,
-    detail: &'r str,
+    told: Told<'r>,
     cause: Option<&'r str>,
     fix: Option<&'r str>,
     reason: Option<Reason>,
-    note: Option<&'r str>,
     grade: Grade,
     collective: bool,
     required: bool,
@@ -50,13 +52,14 @@ struct Folded<'r> {
     result: Entry<'r>,
     /// Filled once others join.
     workers: HashSet<&'r str>,
+    pods: HashSet<&'r str>,
 }
 
 /// Folds identical results of one deployment into the first of them, in the order of first occurrence.
 ///
 /// Its subject then names every role and worker. Its sources are those of all, cut at eight where the
-/// first result did not bring more by itself; the first line of each role always stays. A container,
-/// pod or node that is not common to all is left out.
+/// first result did not bring more by itself; the first line of each role always stays. Pods are all named; a
+/// container or node that is not common to all is left out.
 pub fn fold(results: &[CheckResult]) -> Vec<CheckResult> {
     fold_grouped(results.iter().map(|result| (result, None)))
         .into_iter()
@@ -71,43 +74,63 @@ pub fn fold(results: &[CheckResult]) -> Vec<CheckResult> {
 pub(crate) fn fold_grouped<'r>(
     results: impl IntoIterator<Item = (&'r CheckResult, Option<usize>)>,
 ) -> Vec<Entry<'r>> {
+    let results: Vec<(&'r CheckResult, Option<usize>)> = results.into_iter().collect();
+    let told = alike::told(&results);
     let mut order: Vec<Folded<'r>> = Vec::new();
     let mut known: HashMap<Key<'r>, usize> = HashMap::new();
-    for (result, group) in results {
+    for ((result, group), told) in results.into_iter().zip(told) {
+        let merged = told.merged.then(|| told.clone());
         let key = Key {
             group,
             name: &result.name,
             status: result.status,
-            detail: &result.detail,
             cause: result.cause,
             fix: result.fix.as_deref(),
             reason: result.reason,
-            note: result.note.as_deref(),
             grade: result.grade,
             collective: result.collective,
             required: result.required,
             deployment: result.subject.deployment.as_deref(),
-            device: result.subject.device.as_deref(),
+            // Words of it stand for several.
+            device: result.subject.device.as_deref().filter(|_| !told.merged),
             file: result.subject.file.as_deref(),
+            told,
         };
         let next = order.len();
         let at = *known.entry(key).or_insert(next);
         match order.get_mut(at) {
             Some(folded) => folded.add(result),
             None => order.push(Folded {
-                result: Entry::Alone(result),
-                workers: HashSet::new(),
+                result: match merged {
+                    None => Entry::Alone(result),
+                    Some(told) => Entry::Joined(Box::new(retold(result, told))),
+                },
+                workers: result.subject.workers.iter().map(String::as_str).collect(),
+                pods: pods_of(result).collect(),
             }),
         }
     }
     order.into_iter().map(|folded| folded.result).collect()
 }
 
+/// A result in other words, which are of no device more than of another.
+fn retold(result: &CheckResult, told: Told<'_>) -> CheckResult {
+    let mut retold = result.clone();
+    retold.detail = told.detail.into_owned();
+    retold.note = told.note.map(Cow::into_owned);
+    retold.subject.device = None;
+    retold
+}
+
+/// The pods that a result is about.
+fn pods_of(result: &CheckResult) -> impl Iterator<Item = &str> {
+    let subject = &result.subject;
+    subject.pod.iter().chain(&subject.pods).map(String::as_str)
+}
+
 impl<'r> Folded<'r> {
     fn add(&mut self, other: &'r CheckResult) {
         if let Entry::Alone(first) = self.result {
-            self.workers
-                .extend(first.subject.workers.iter().map(String::as_str));
             self.result = Entry::Joined(Box::new(first.clone()));
         }
         let Entry::Joined(result) = &mut self.result else {
@@ -127,9 +150,16 @@ impl<'r> Folded<'r> {
                 subject.workers.push(worker.clone());
             }
         }
+        for pod in pods_of(other) {
+            if self.pods.insert(pod) {
+                if let Some(own) = subject.pod.take() {
+                    subject.pods.push(own);
+                }
+                subject.pods.push(pod.to_owned());
+            }
+        }
         for (mine, theirs) in [
             (&mut subject.container, &other.subject.container),
-            (&mut subject.pod, &other.subject.pod),
             (&mut subject.node, &other.subject.node),
         ] {
             if *mine != *theirs {

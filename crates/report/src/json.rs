@@ -105,9 +105,10 @@ impl Checks<'_> {
 
     fn entry(&self, result: &CheckResult) -> CheckV1 {
         let mut check = CheckV1::from(result);
-        let workers = &mut check.subject.workers;
-        if workers.len() > LIST_KEPT {
-            *workers = shortened(workers.iter().map(String::as_str));
+        for names in [&mut check.subject.workers, &mut check.subject.pods] {
+            if names.len() > LIST_KEPT {
+                *names = shortened(names.iter().map(String::as_str));
+            }
         }
         if check.status == Status::Ok {
             check.sources.truncate(self.sources_of_ok);

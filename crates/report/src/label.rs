@@ -37,7 +37,8 @@ pub(crate) fn subject(
             .filter(|worker| roles.contains(&worker.role))
             .all(|worker| named.contains(worker.name.as_str()))
     });
-    if !subject.workers.is_empty() && (roles.is_empty() || !all_meant) {
+    let of_pods = subject.pod.is_some() || !subject.pods.is_empty();
+    if !subject.workers.is_empty() && (roles.is_empty() || !all_meant && !of_pods) {
         let workers = list(screen, subject.workers.iter().map(String::as_str));
         label = if label.is_empty() {
             workers
@@ -46,7 +47,9 @@ pub(crate) fn subject(
         };
     }
     let machine = subject.pod.as_ref().or(subject.node.as_ref());
-    if label.is_empty() {
+    if !subject.pods.is_empty() {
+        pods(screen, result, &mut label);
+    } else if label.is_empty() {
         label = machine
             .or(subject.file.as_ref())
             .map(|name| screen.name(name).into_owned())
@@ -61,6 +64,20 @@ pub(crate) fn subject(
         label.push_str(&screen.name(device));
     }
     label
+}
+
+/// `decode ×120 pods`; by name where somebody has to act on them, or where they are few.
+fn pods(screen: &Screen<'_>, result: &CheckResult, label: &mut String) {
+    let all = &result.subject.pods;
+    if !label.is_empty() {
+        label.push(' ');
+    }
+    if all.len() <= NAMES || result.required {
+        let names = list(screen, all.iter().map(String::as_str));
+        let _ = write!(label, "({names})");
+    } else {
+        let _ = write!(label, "{}{} pods", screen.times(), all.len());
+    }
 }
 
 /// What goes before a detail that stands alone. Most details name their roles; then it is empty.

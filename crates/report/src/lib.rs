@@ -13,6 +13,7 @@ use model::report_v1::{LineV1, ReportV1};
 use schemars::Schema;
 use serde_json::Value;
 
+mod alike;
 mod escape;
 mod fold;
 mod group;

@@ -119,6 +119,7 @@ pub(crate) fn report(mut deployments: Vec<DeploymentSummary>, results: Vec<Check
         missing_path: false,
         broken_input: false,
         nothing_to_check: false,
+        unreachable: false,
     }
 }
 
@@ -418,6 +419,7 @@ pub(crate) fn hostile() -> Report {
                 workers: vec![evil.to_owned(), "other".to_owned()],
                 container: Some(evil.to_owned()),
                 pod: Some(evil.to_owned()),
+                pods: Vec::new(),
                 node: Some(evil.to_owned()),
                 device: Some(evil.to_owned()),
                 file: None,

@@ -109,6 +109,11 @@ impl<'o> Screen<'o> {
         if self.options.ascii { ", " } else { " · " }
     }
 
+    /// Before a number of things that are alike.
+    pub(crate) fn times(&self) -> &'static str {
+        if self.options.ascii { "x" } else { "×" }
+    }
+
     /// For what was cut.
     pub(crate) fn ellipsis(&self) -> &'static str {
         if self.options.ascii { "..." } else { "…" }

@@ -16,6 +16,7 @@ pub(crate) fn render(report: &Report, options: &Options) -> String {
             .deployment
             .as_ref()
             .or(result.subject.file.as_ref())
+            .or(result.subject.pod.as_ref())
             .map(|name| screen.name(name).into_owned())
             .unwrap_or_default();
         problems.push((

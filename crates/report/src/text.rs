@@ -25,6 +25,10 @@ const AFTER_WORD: usize = 8;
 const READINESS: usize = 14;
 /// Kinds of workers that a section lists.
 const KINDS: usize = 12;
+/// Checks of what is inside a container.
+const INSIDE: [&str; 3] = ["node/", "nixl/", "collectives/"];
+/// Pods from which on what holds inside them is only counted.
+const FEW_PODS: usize = 8;
 /// Source lines of a finding that say the same; the places of further ones are only named.
 const ALIKE: usize = 2;
 
@@ -255,10 +259,15 @@ fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Grou
         .partition(|r| r.collective);
     findings(screen, &checks, Some(deployment));
     let mut lines: Vec<&CheckResult> = compact_lines(&checks);
-    let width = subject_width(screen, &lines, Some(deployment));
     if many {
         lines.retain(|r| r.status != Status::Ok || r.note.is_some());
     }
+    let before = lines.len();
+    if !screen.verbose() {
+        lines.retain(|r| !holds_in_many(r));
+    }
+    let hidden = before - lines.len();
+    let width = subject_width(screen, &lines, Some(deployment));
     if !lines.is_empty() || (many && group.counts.ok > 0) {
         screen.gap();
     }
@@ -266,14 +275,17 @@ fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Grou
         line(screen, result, Some(deployment), width);
     }
     if many && group.counts.ok > 0 {
-        screen.push("  ");
-        screen.paint(status_style(Status::Ok), "ok");
-        screen.push(&format!(
-            "    {} checks hold (--verbose lists them)",
-            group.counts.ok
-        ));
-        screen.end();
+        counted(screen, &format!("{} checks hold", group.counts.ok));
+    } else if hidden > 0 {
+        counted(
+            screen,
+            &format!("{hidden} more checks hold inside the pods"),
+        );
     }
+    let collectives: Vec<&CheckResult> = collectives
+        .into_iter()
+        .filter(|r| screen.verbose() || !holds_in_many(r))
+        .collect();
     if !collectives.is_empty() {
         screen.gap();
         screen.paint(BOLD, "collectives");
@@ -290,6 +302,21 @@ fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Grou
         }
     }
     screen.about(&[]);
+}
+
+/// `ok    N checks hold (--verbose lists them)`.
+fn counted(screen: &mut Screen<'_>, text: &str) {
+    screen.push("  ");
+    screen.paint(status_style(Status::Ok), "ok");
+    screen.push(&format!("    {text} (--verbose lists them)"));
+    screen.end();
+}
+
+/// What holds inside so many pods that nobody reads it line by line.
+fn holds_in_many(result: &CheckResult) -> bool {
+    result.status == Status::Ok
+        && result.subject.pods.len() > FEW_PODS
+        && INSIDE.iter().any(|group| result.name.starts_with(group))
 }
 
 /// A line per kind of worker.
@@ -449,6 +476,12 @@ fn finding(screen: &mut Screen<'_>, result: &CheckResult, deployment: Option<&De
         let text = format!("{names} ({})", workers.len());
         snippet::trailer(screen, gutter, "workers", &text);
     }
+    let pods = &result.subject.pods;
+    if pods.len() > 3 {
+        let names = label::list(screen, pods.iter().map(String::as_str));
+        let text = format!("{names} ({})", pods.len());
+        snippet::trailer(screen, gutter, "pods", &text);
+    }
     for (word, text) in [("fix", fix), ("note", note)] {
         if let Some(text) = text {
             let text = screen.line(text).into_owned();
@@ -566,7 +599,7 @@ fn line_labelled(screen: &mut Screen<'_>, result: &CheckResult, label: &str, wid
 }
 
 /// Checks of what was observed in a place.
-const OBSERVED: [&str; 3] = ["node/", "nixl/", "collectives/"];
+const OBSERVED: [&str; 4] = ["pod/", "node/", "nixl/", "collectives/"];
 
 /// What is to be said about no deployment: what was observed in a place, then inputs.
 fn inputs(screen: &mut Screen<'_>, rest: &[Entry<'_>]) {

@@ -10,6 +10,7 @@
 )]
 
 mod bounds;
+mod listener;
 mod quiet;
 mod secrets;
 mod shells;

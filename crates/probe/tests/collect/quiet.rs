@@ -165,7 +165,7 @@ fn half_a_script_does_nothing() {
     let half = &script[..script.len() / 2];
     let (_, text) = output(Command::new("sh").args(["-c", half])).unwrap();
     assert!(!text.contains("%1\t"), "{text}");
-    let body = script.trim_end().strip_suffix("main \"$@\"").unwrap();
+    let body = script.trim_end().strip_suffix("main \"$@\"; exit").unwrap();
     let (code, text) = output(Command::new("sh").args(["-c", body])).unwrap();
     assert_eq!((code, text.as_str()), (0, ""));
 }

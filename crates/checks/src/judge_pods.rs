@@ -1,0 +1,460 @@
+//! Judges containers of pods: each as a place, its spec beside what is seen inside, and all of a deployment together.
+//!
+//! What several places show of themselves never proves what moved between them, so nothing here is ever `trusted`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use model::pod::FaultScope;
+use model::verdict::{DeploymentSummary, readiness_of};
+use model::{
+    Accepted, CheckResult, ClusterNode, Coverage, Fault, Grade, PodObject, Readiness, Reason,
+    Report, Role, Status, Subject, Worker,
+};
+use recipe::live::{self, Live};
+
+use crate::check::Run;
+use crate::finding::Findings;
+use crate::judge::{count, judge, summary};
+use crate::judge_node::{inputs, run_checks};
+use crate::node_view::NodeFacts;
+use crate::pod::explains;
+use crate::pod::view::{PodView, PodsView};
+use crate::pod::workers::{self, Member};
+use crate::pods_verdict;
+use crate::registry::CHECKS;
+
+/// A container of a pod, and what looking into it gave.
+#[derive(Debug, Clone)]
+pub struct ProbedPod {
+    /// What the API server says of the pod.
+    pub object: PodObject,
+    /// The container that was looked into, or should have been; empty where none could be chosen.
+    pub container: String,
+    /// Why this pod: `label llm-d.ai/role=prefill`.
+    pub taken: String,
+    /// Why this container: `named main`.
+    pub chosen: String,
+    /// What the pod spec says of the container.
+    pub worker: Option<Worker>,
+    /// What was seen inside, or why nothing was.
+    pub probed: Result<NodeFacts, Fault>,
+    /// The pod after it was looked into, where it was read again.
+    pub later: Option<PodObject>,
+}
+
+/// What surrounds the pods.
+#[derive(Debug, Clone)]
+pub struct Around {
+    /// Nodes of the cluster, or why they could not be read; empty where nobody asked for them.
+    pub nodes: Result<Vec<ClusterNode>, Fault>,
+    /// What kept the run from pods as a whole: no access, nothing that matches.
+    pub faults: Vec<Fault>,
+    /// Pods that were asked for and passed over, with the reason: frontends, engines that serve whole requests.
+    pub passed_over: Vec<(String, String)>,
+    /// The options that ask for the same again, such as `-n NS -l SELECTOR`, each word one entry.
+    pub asked: Vec<String>,
+}
+
+impl Default for Around {
+    fn default() -> Self {
+        Self {
+            nodes: Ok(Vec::new()),
+            faults: Vec::new(),
+            passed_over: Vec::new(),
+            asked: Vec::new(),
+        }
+    }
+}
+
+/// What is worked out for a pod before it is judged.
+struct Prepared {
+    live: Option<Live>,
+    role: Option<Role>,
+    during: Option<Fault>,
+    subject: Subject,
+    /// Number of its deployment.
+    group: usize,
+}
+
+/// Judges containers of pods; `scope` is what was asked for, as given.
+pub fn judge_pods(
+    command: &'static str,
+    pods: Vec<ProbedPod>,
+    around: &Around,
+    scope: Vec<String>,
+) -> Report {
+    let mut pods = pods;
+    let mut prepared: Vec<Prepared> = pods.iter_mut().map(prepare).collect();
+    let members: Vec<Member<'_>> = pods
+        .iter()
+        .zip(&prepared)
+        .map(|(pod, prepared)| Member {
+            object: &pod.object,
+            worker: prepared
+                .live
+                .as_ref()
+                .map(|live| &live.worker)
+                .or(pod.worker.as_ref()),
+            role: prepared.role,
+            live: prepared
+                .live
+                .as_ref()
+                .is_some_and(|live| live.environment.is_none()),
+        })
+        .collect();
+    let groups = workers::groups(&members);
+    drop(members);
+    for (number, group) in groups.iter().enumerate() {
+        for pod in &group.pods {
+            if let Some(prepared) = prepared.get_mut(*pod) {
+                prepared.group = number;
+                prepared.subject.deployment = Some(group.deployment.name.clone());
+            }
+        }
+    }
+    let mut results: Vec<CheckResult> = Vec::new();
+    for (number, group) in groups.iter().enumerate() {
+        let asked_roles: BTreeSet<Role> = group.deployment.kv_workers().map(|w| w.role).collect();
+        for mut result in judge(&group.deployment) {
+            if !is_about_pods(&mut result, &asked_roles) {
+                continue;
+            }
+            of_pods(&mut result, &group.behind, &pods);
+            result.deployment = Some(number);
+            results.push(result);
+        }
+    }
+    let nodes: HashMap<&str, &ClusterNode> = around
+        .nodes
+        .as_deref()
+        .unwrap_or_default()
+        .iter()
+        .map(|node| (node.name.as_str(), node))
+        .collect();
+    let views: Vec<PodView<'_>> = pods
+        .iter()
+        .zip(&prepared)
+        .map(|(pod, prepared)| PodView {
+            pod,
+            object: &pod.object,
+            container: pod.object.container(&pod.container),
+            facts: pod.probed.as_ref().ok(),
+            live: prepared.live.as_ref(),
+            role: prepared.role,
+            node: pod
+                .object
+                .node
+                .as_deref()
+                .and_then(|name| nodes.get(name).copied()),
+            during: prepared.during.as_ref(),
+            subject: &prepared.subject,
+        })
+        .collect();
+    for (view, prepared) in views.iter().zip(&prepared) {
+        results.extend(of_place(view, prepared.group));
+    }
+    results.extend(of_all(
+        &PodsView {
+            pods: &views,
+            around,
+        },
+        &prepared,
+    ));
+    drop(views);
+    in_order(&mut results);
+    report(command, scope, &pods, &prepared, groups, results, around)
+}
+
+/// Works out what all checks of a pod stand on.
+fn prepare(pod: &mut ProbedPod) -> Prepared {
+    let live = match (&pod.worker, &pod.probed) {
+        (Some(worker), Ok(facts)) => Some(live::overlay(
+            worker,
+            &pod.object,
+            &facts.observation.process,
+        )),
+        _ => None,
+    };
+    let worker = live.as_ref().map(|l| &l.worker).or(pod.worker.as_ref());
+    let own = match &pod.probed {
+        Ok(facts) => facts.role,
+        Err(_) => None,
+    };
+    let role = own.or_else(|| role_of(&pod.object, worker));
+    if let Ok(facts) = &mut pod.probed
+        && facts.role.is_none()
+    {
+        facts.role = role.filter(|r| r.moves_kv() || *r == Role::Aggregated);
+    }
+    let during = match (&pod.probed, &pod.later) {
+        (Ok(_), Some(later)) => live::during(&pod.object, &pod.container, later),
+        _ => None,
+    };
+    Prepared {
+        role,
+        during,
+        subject: Subject {
+            roles: role.into_iter().collect(),
+            workers: vec![workers::workload(&pod.object)],
+            container: (!pod.container.is_empty()).then(|| pod.container.clone()),
+            pod: Some(pod.object.name.clone()),
+            node: pod.object.node.clone(),
+            ..Subject::default()
+        },
+        live,
+        group: 0,
+    }
+}
+
+/// The role of a pod: what its engine was told, else what its stack calls it.
+fn role_of(object: &PodObject, worker: Option<&Worker>) -> Option<Role> {
+    let told = worker.map(|w| w.role);
+    if matches!(told, Some(Role::Prefill | Role::Decode)) {
+        return told;
+    }
+    let by_label =
+        live::kv_worker(object, worker.map_or(&[], std::slice::from_ref)).and_then(|why| why.role);
+    by_label.or(match told {
+        // Without its command, that no role is told means nothing.
+        Some(Role::Aggregated)
+            if worker.is_some_and(|w| !w.has_command || w.is_open() || w.image.is_none()) =>
+        {
+            None
+        }
+        Some(Role::Other) => None,
+        told => told,
+    })
+}
+
+/// Whether a result of a recipe's rule holds for pods that were picked; its words become those of pods.
+fn is_about_pods(result: &mut CheckResult, roles: &BTreeSet<Role>) -> bool {
+    // The other half was not asked for.
+    let half = roles.len() < 2
+        && result.name == "env/roles"
+        && (result.cause == Some("role-missing")
+            || result.status == Status::Skipped && !result.required);
+    if half {
+        return false;
+    }
+    let words = |text: &mut String| {
+        for (from, to) in [
+            ("is not in the input", "cannot be seen from here"),
+            ("are not in the input", "cannot be seen from here"),
+            ("that is in the input", "that can be seen from here"),
+        ] {
+            if text.contains(from) {
+                *text = text.replace(from, to);
+            }
+        }
+    };
+    words(&mut result.detail);
+    if let Some(note) = &mut result.note {
+        words(note);
+    }
+    let live = result
+        .sources
+        .iter()
+        .any(|s| s.primary && s.place.file.contains(": /proc/"));
+    if live && result.grade == Grade::Declared {
+        result.grade = Grade::Observed;
+    }
+    true
+}
+
+/// Names the pods behind a worker that is not like the others of its workload.
+fn of_pods(result: &mut CheckResult, behind: &BTreeMap<String, Vec<usize>>, pods: &[ProbedPod]) {
+    if behind.is_empty() {
+        return;
+    }
+    let numbers = result
+        .subject
+        .workers
+        .iter()
+        .filter_map(|worker| behind.get(worker))
+        .flatten();
+    let names: Vec<String> = numbers
+        .filter_map(|n| pods.get(*n))
+        .map(|pod| pod.object.name.clone())
+        .collect();
+    match names.as_slice() {
+        [] => {}
+        [one] => result.subject.pod = Some(one.clone()),
+        _ => result.subject.pods = names,
+    }
+}
+
+/// The results of one container as a place, and of its pod's spec beside it.
+fn of_place(view: &PodView<'_>, group: usize) -> Vec<CheckResult> {
+    let mut of_pod = Findings::of_place();
+    for check in CHECKS {
+        if let Run::Pod(run) = check.run {
+            run(view, &mut of_pod);
+        }
+    }
+    let mut of_pod = of_pod.into_results();
+    let mut results = Vec::new();
+    if let Some(facts) = view.facts {
+        results = run_checks(facts);
+        explains::apply(&mut of_pod, &mut results);
+        results.extend(inputs(facts));
+    }
+    results.extend(of_pod);
+    for result in &mut results {
+        let device = result.subject.device.take();
+        result.subject = Subject {
+            device,
+            ..view.subject.clone()
+        };
+        result.deployment = Some(group);
+    }
+    results
+}
+
+/// The results of all pods together.
+fn of_all(view: &PodsView<'_>, prepared: &[Prepared]) -> Vec<CheckResult> {
+    let mut findings = Findings::of_place();
+    for check in CHECKS {
+        if let Run::Pods(run) = check.run {
+            run(view, &mut findings);
+        }
+    }
+    let groups: HashMap<&str, usize> = prepared
+        .iter()
+        .filter_map(|p| Some((p.subject.pod.as_deref()?, p.group)))
+        .collect();
+    let mut results = findings.into_results();
+    for result in &mut results {
+        if result.subject.deployment.is_some() {
+            result.deployment = result
+                .subject
+                .pod
+                .as_deref()
+                .and_then(|pod| groups.get(pod).copied());
+        }
+    }
+    results
+}
+
+/// By deployment, then by check, pods in the order in which they were asked for.
+fn in_order(results: &mut [CheckResult]) {
+    let order: HashMap<&str, usize> = CHECKS
+        .iter()
+        .enumerate()
+        .map(|(at, check)| (check.name, at))
+        .collect();
+    // Each setting has a check name of its own.
+    let settings = order.get("env/settings").copied().unwrap_or(0);
+    results.sort_by_key(|r| {
+        (
+            r.deployment.unwrap_or(usize::MAX),
+            order.get(&*r.name).copied().unwrap_or(settings),
+        )
+    });
+}
+
+fn report(
+    command: &'static str,
+    scope: Vec<String>,
+    pods: &[ProbedPod],
+    prepared: &[Prepared],
+    groups: Vec<workers::Group>,
+    results: Vec<CheckResult>,
+    around: &Around,
+) -> Report {
+    let faults = || {
+        around
+            .faults
+            .iter()
+            .chain(pods.iter().filter_map(|p| p.probed.as_ref().err()))
+    };
+    let judged = pods.iter().filter(|p| p.probed.is_ok()).count();
+    let access = faults().any(|f| f.kind.scope() == FaultScope::Access);
+    let unreachable = judged == 0 && access;
+    let nothing_to_check = pods.is_empty() && !access;
+    let mut coverage = coverage(pods, &results);
+    let mut deployments: Vec<DeploymentSummary> = Vec::new();
+    let mut by_group: Vec<Vec<&CheckResult>> = vec![Vec::new(); groups.len()];
+    for result in &results {
+        if let Some(list) = result.deployment.and_then(|n| by_group.get_mut(n)) {
+            list.push(result);
+        }
+    }
+    for (group, of_group) in groups.iter().zip(&by_group) {
+        let roles: Vec<Option<Role>> = group
+            .pods
+            .iter()
+            .filter_map(|n| prepared.get(*n))
+            .map(|p| p.role)
+            .collect();
+        let of = |role| roles.iter().filter(|r| **r == Some(role)).count();
+        let pairs = of(Role::Prefill).saturating_mul(of(Role::Decode));
+        coverage.pairs_required = coverage.pairs_required.saturating_add(count(pairs));
+        let readiness = readiness(of_group.iter().copied(), &roles);
+        let mut told = summary(&group.deployment, &[], Accepted::default());
+        told.readiness = readiness;
+        told.verdict = pods_verdict::sentence(readiness, of_group, &roles);
+        deployments.push(told);
+    }
+    let roles: Vec<Option<Role>> = prepared.iter().map(|p| p.role).collect();
+    let readiness = if nothing_to_check {
+        if around.faults.is_empty() && !around.passed_over.is_empty() {
+            Readiness::NotApplicable
+        } else {
+            Readiness::Inconclusive
+        }
+    } else {
+        readiness(&results, &roles)
+    };
+    let all: Vec<&CheckResult> = results.iter().collect();
+    let verdict = if nothing_to_check || unreachable {
+        pods_verdict::nothing(around, pods)
+    } else {
+        pods_verdict::sentence(readiness, &all, &roles)
+    };
+    let next = pods_verdict::next(command, readiness, &all, pods, around);
+    Report {
+        command,
+        scope,
+        deployments,
+        results,
+        coverage,
+        readiness,
+        verdict,
+        next,
+        missing_path: false,
+        broken_input: false,
+        nothing_to_check,
+        unreachable,
+    }
+}
+
+fn readiness<'r>(
+    results: impl IntoIterator<Item = &'r CheckResult>,
+    roles: &[Option<Role>],
+) -> Readiness {
+    let moves = roles.is_empty() || roles.iter().any(|r| r.is_none_or(Role::moves_kv));
+    match readiness_of(results, moves, false) {
+        Readiness::Trusted => Readiness::Unproven,
+        other => other,
+    }
+}
+
+fn coverage(pods: &[ProbedPod], results: &[CheckResult]) -> Coverage {
+    let probed = pods.iter().filter(|p| p.probed.is_ok()).count();
+    let mut seen = 0_usize;
+    let mut missing = 0_usize;
+    for result in results {
+        match (result.status, result.reason) {
+            (Status::Skipped, Some(Reason::NotApplicable)) => {}
+            (Status::Skipped, _) => missing = missing.saturating_add(1),
+            _ => seen = seen.saturating_add(1),
+        }
+    }
+    Coverage {
+        workers_found: count(pods.len()),
+        workers_probed: count(probed),
+        facts_seen: count(seen),
+        facts_missing: count(missing),
+        ..Coverage::default()
+    }
+}

@@ -1,0 +1,359 @@
+//! Pods of a cluster: which are meant, how to reach them, and what looking into them gave, ready to be judged.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use checks::{Around, NodeFacts, ProbedPod};
+use cluster::{Access, Cluster, Limits, Looked, Pick, Stop, Via};
+use model::pod::{Fault, FaultKind};
+use model::{PodObject, Report, Role};
+use recipe::live;
+
+use crate::args::PodArgs;
+use crate::interrupt;
+
+/// Whether pods of a cluster are meant, and not this host.
+pub(crate) fn are_meant(args: &PodArgs) -> Result<bool, String> {
+    if !args.pod.is_empty() || args.selector.is_some() || args.all {
+        return Ok(true);
+    }
+    let given = [
+        ("--namespace", args.namespace.is_some()),
+        ("--container", args.container.is_some()),
+        ("--context", args.context.is_some()),
+        ("--kubeconfig", args.kubeconfig.is_some()),
+        ("--as", args.as_user.is_some()),
+        ("--via", args.via.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(false),
+        Some((option, _)) => Err(format!(
+            "{option} without a pod; name the pods with --pod POD, --selector SELECTOR or --all"
+        )),
+    }
+}
+
+/// `node` over pods.
+pub(crate) fn node(args: &PodArgs, role: Option<Role>) -> Result<Report, String> {
+    let (mut pods, around) = look(args)?;
+    if role.is_some() {
+        for facts in pods.iter_mut().filter_map(|pod| pod.probed.as_mut().ok()) {
+            facts.role = role;
+        }
+    }
+    Ok(checks::judge_pods("node", pods, &around, scope(args)))
+}
+
+/// What was asked for, as given.
+fn scope(args: &PodArgs) -> Vec<String> {
+    let mut scope: Vec<String> = args.pod.iter().map(|pod| format!("pod {pod}")).collect();
+    scope.extend(args.selector.iter().map(|s| format!("pods with {s}")));
+    if args.all {
+        scope.push("all KV workers".to_owned());
+    }
+    if let Some(namespace) = &args.namespace {
+        scope.push(format!("namespace {namespace}"));
+    }
+    scope
+}
+
+/// The options that ask for the same again.
+fn asked(args: &PodArgs) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut put = |option: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            words.extend([option.to_owned(), value.to_owned()]);
+        }
+    };
+    put("-n", args.namespace.as_deref());
+    for pod in &args.pod {
+        put("--pod", Some(pod));
+    }
+    put("-l", args.selector.as_deref());
+    put("-c", args.container.as_deref());
+    put("--context", args.context.as_deref());
+    let kubeconfig = args.kubeconfig.as_ref().map(|p| p.display().to_string());
+    put("--kubeconfig", kubeconfig.as_deref());
+    put("--as", args.as_user.as_deref());
+    for group in &args.as_group {
+        put("--as-group", Some(group));
+    }
+    put("--via", args.via.as_deref());
+    if args.all {
+        words.push("--all".to_owned());
+    }
+    words
+}
+
+fn access(args: &PodArgs) -> Result<Access, String> {
+    let via = match args.via.as_deref() {
+        None => Via::Api,
+        Some(words) => {
+            let program: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            if program.is_empty() {
+                return Err(
+                    "--via names no program; expected one like kubectl, oc or \"tsh kubectl\""
+                        .to_owned(),
+                );
+            }
+            Via::Program(program)
+        }
+    };
+    Ok(Access {
+        kubeconfig: args.kubeconfig.clone(),
+        context: args.context.clone(),
+        namespace: args.namespace.clone(),
+        as_user: args.as_user.clone(),
+        as_groups: args.as_group.clone(),
+        request_timeout: Some(args.request_timeout),
+        via,
+    })
+}
+
+/// Looks into the pods that are meant.
+fn look(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String> {
+    let access = access(args)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| format!("no threads can be started: {e}"))?;
+    let stop = Stop::default();
+    interrupt::watch();
+    let on_signal = stop.clone();
+    interrupt::tell(move || on_signal.stop());
+    let looked = runtime.block_on(gather(args, &access, &stop));
+    // Nothing may wait for a credential plugin that hangs.
+    runtime.shutdown_background();
+    Ok(looked)
+}
+
+async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>, Around) {
+    let mut around = Around {
+        asked: asked(args),
+        ..Around::default()
+    };
+    let opened = tokio::select! {
+        opened = cluster::open(access) => opened,
+        () = stop.stopped() => Err(Fault::new(FaultKind::Interrupted, "the run was ended first")),
+    };
+    let cluster: Arc<dyn Cluster> = match opened {
+        Ok(cluster) => Arc::from(cluster),
+        Err(fault) => {
+            around.faults.push(fault);
+            return (Vec::new(), around);
+        }
+    };
+    let nodes = {
+        let (cluster, stop) = (Arc::clone(&cluster), stop.clone());
+        tokio::spawn(async move { cluster::nodes(&*cluster, &stop).await })
+    };
+    let mut chosen = meant(args, &*cluster, &mut around, stop).await;
+    let picks: Vec<Pick> = chosen
+        .iter()
+        .filter(|pod| pod.probed.is_ok())
+        .map(|pod| Pick {
+            namespace: pod.object.namespace.clone(),
+            pod: pod.object.name.clone(),
+            container: pod.container.clone(),
+        })
+        .collect();
+    let limits = Limits {
+        timeout: args.timeout,
+        ..Limits::default()
+    };
+    let concurrency = usize::from(args.concurrency);
+    let looked = cluster::look_into(&cluster, picks, concurrency, limits, stop, |_| ()).await;
+    let waiting = chosen.iter_mut().filter(|pod| pod.probed.is_ok());
+    for (pod, looked) in waiting.zip(looked) {
+        put(pod, looked);
+    }
+    around.nodes = tokio::select! {
+        read = nodes => read.unwrap_or_else(|_| Err(interrupted())),
+        () = stop.stopped() => Err(interrupted()),
+    }
+    .map(|nodes| {
+        nodes
+            .iter()
+            .filter_map(|node| live::node(node).ok())
+            .collect()
+    })
+    .map_err(of_nodes);
+    (chosen, around)
+}
+
+fn interrupted() -> Fault {
+    Fault::new(FaultKind::Interrupted, "the run was ended first")
+}
+
+/// A role in one namespace cannot grant it, so that this is usual.
+fn of_nodes(fault: Fault) -> Fault {
+    if fault.kind == FaultKind::ForbiddenPods {
+        Fault::new(FaultKind::ForbiddenNodes, fault.detail)
+    } else {
+        fault
+    }
+}
+
+/// The pods that are meant; those that can be looked into have empty facts.
+async fn meant(
+    args: &PodArgs,
+    cluster: &dyn Cluster,
+    around: &mut Around,
+    stop: &Stop,
+) -> Vec<ProbedPod> {
+    let namespace = cluster.namespace().to_owned();
+    let mut chosen = Vec::new();
+    if args.selector.is_none() && !args.all {
+        for name in &args.pod {
+            match cluster::named_pod(cluster, &namespace, name, stop).await {
+                Ok(text) => match live::pod(&text) {
+                    Ok(object) => {
+                        chosen.push(prepared(args, &text, object, "named".to_owned()));
+                    }
+                    Err(what) => around.faults.push(odd(&what)),
+                },
+                Err(fault) => around.faults.push(fault),
+            }
+        }
+        return chosen;
+    }
+    let listed = match cluster::pods(cluster, &namespace, args.selector.as_deref(), stop).await {
+        Ok(listed) => listed,
+        Err(fault) => {
+            around.faults.push(fault);
+            return chosen;
+        }
+    };
+    if listed.is_empty() {
+        around.faults.push(Fault::new(
+            FaultKind::NoMatch,
+            match &args.selector {
+                Some(selector) => {
+                    format!("no pod in namespace '{namespace}' has the labels {selector}")
+                }
+                None => format!("namespace '{namespace}' has no pod"),
+            },
+        ));
+    }
+    let mut others = BTreeMap::new();
+    for text in &listed {
+        let object = match live::pod(text) {
+            Ok(object) => object,
+            Err(what) => {
+                around.faults.push(odd(&what));
+                continue;
+            }
+        };
+        let workers = live::workers(text);
+        match live::kv_worker(&object, &workers) {
+            Some(why) => chosen.push(prepared(args, text, object, why.words)),
+            None => {
+                let why = live::passed_over(&object, &workers);
+                others.insert(object.name.clone(), (text, object, why));
+            }
+        }
+    }
+    // Labels that match no KV worker at all were chosen on purpose.
+    if let (true, Some(selector)) = (chosen.is_empty(), &args.selector) {
+        for (text, object, _) in others.into_values() {
+            let why = format!("has the labels {selector}");
+            chosen.push(prepared(args, text, object, why));
+        }
+    } else {
+        around.passed_over = others
+            .into_iter()
+            .map(|(name, (_, _, why))| (name, why))
+            .collect();
+        if chosen.is_empty() && !around.passed_over.is_empty() {
+            around.faults.push(Fault::new(
+                FaultKind::NoMatch,
+                format!(
+                    "none of the {} pods in namespace '{namespace}' looks like a KV worker",
+                    around.passed_over.len()
+                ),
+            ));
+        }
+    }
+    chosen
+}
+
+fn odd(what: &str) -> Fault {
+    Fault::new(
+        FaultKind::NotOurs,
+        format!("the API server gave {what} where a pod was asked for"),
+    )
+}
+
+fn prepared(args: &PodArgs, text: &str, object: PodObject, taken: String) -> ProbedPod {
+    let picked = live::container(&object, args.container.as_deref());
+    let (container, chosen, probed) = match picked {
+        Ok((container, why)) => {
+            let probed = live::state(&object, &container).map(|()| NodeFacts::default());
+            (container, why.words, probed)
+        }
+        Err(fault) => {
+            // Why a pod does not run matters more than which of its containers was meant.
+            let probed = live::state(&object, "")
+                .err()
+                .filter(|f| matches!(f.kind, FaultKind::Unschedulable | FaultKind::Completed));
+            (String::new(), String::new(), Err(probed.unwrap_or(fault)))
+        }
+    };
+    let worker = live::workers(text)
+        .into_iter()
+        .find(|worker| worker.container == container);
+    ProbedPod {
+        object,
+        container,
+        taken,
+        chosen,
+        worker,
+        probed,
+        later: None,
+    }
+}
+
+/// What looking gave.
+fn put(pod: &mut ProbedPod, looked: Looked) {
+    let later = looked.later.map(|read| match read {
+        Ok(text) => live::pod(&text).ok(),
+        Err(fault) if fault.kind == FaultKind::NoSuchPod => None,
+        // Whether it is still there is not known.
+        Err(_) => Some(pod.object.clone()),
+    });
+    let gone = matches!(later, Some(None));
+    pod.later = later.flatten();
+    let deleted = || {
+        Fault::new(
+            FaultKind::Deleted,
+            "the pod was deleted while it was looked at",
+        )
+    };
+    pod.probed = match looked.answer {
+        Ok(answer) => {
+            let why = if gone {
+                Some(deleted().detail)
+            } else {
+                answer.fault.map(|fault| fault.detail)
+            };
+            Ok(NodeFacts {
+                observation: answer.observation,
+                gap: match (answer.gap, why) {
+                    (Some(gap), Some(why)) => Some(format!("{gap}: {why}")),
+                    (gap, _) => gap,
+                },
+                unanswered: answer.unanswered,
+                ..NodeFacts::default()
+            })
+        }
+        Err(_) if gone => Err(deleted()),
+        Err(fault) => {
+            let during = pod
+                .later
+                .as_ref()
+                .and_then(|later| live::during(&pod.object, &pod.container, later));
+            Err(during.unwrap_or(fault))
+        }
+    };
+}

@@ -1,0 +1,22 @@
+//! Pods of a cluster, from the command line: against the stand-in API server, natively and through a real kubectl.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::print_stderr
+)]
+
+mod choice;
+mod closed;
+mod ending;
+mod faults;
+mod report;
+mod scale;
+mod support;
+// The trees that the collecting script is tried on.
+#[path = "../../../probe/tests/collect/tree.rs"]
+#[allow(dead_code)]
+mod tree;

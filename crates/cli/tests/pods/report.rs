@@ -1,0 +1,145 @@
+//! What a report over pods says.
+
+use stand_in::Rights;
+
+use crate::support::{about, names, run, serving, tree_of, ways, worker};
+
+#[test]
+fn both_ways_in_give_the_same_report() {
+    let (prefill, decode) = (tree_of("prefill"), tree_of("decode"));
+    let mut reports = Vec::new();
+    for way in ways() {
+        let api = serving()
+            .pod(worker("prefill-0", &prefill.root()))
+            .pod(worker("decode-0", &decode.root()))
+            .pod(worker("decode-1", &decode.root()).node("node-b"))
+            .pod(worker("decode-2", &decode.root()).no_shell())
+            .start()
+            .unwrap();
+        for format in ["json", "jsonl", "short", "text"] {
+            let mut words = vec!["node", "-n", "serving", "--all", "-o", format];
+            words.extend(&way);
+            let run = run(&api, &words);
+            // The next command repeats how it was asked.
+            let out = run.out.replace(" --via kubectl", "");
+            // A program says what it got in words of its own.
+            let out: String = out
+                .lines()
+                .filter(|line| !line.contains("without-shell") && !line.contains("executable"))
+                .collect::<Vec<_>>()
+                .join("\n");
+            reports.push((format, run.code, out));
+        }
+        assert_eq!(api.execs().len(), 4 * 4, "{way:?}");
+    }
+    let (first, others) = reports.split_at(4);
+    for (at, other) in others.iter().enumerate() {
+        assert_eq!(first[at % 4], *other);
+    }
+}
+
+#[test]
+fn two_roles_are_judged_together_and_the_odd_one_out_is_named() {
+    let (prefill, decode) = (tree_of("prefill"), tree_of("decode"));
+    let odd = tree_of("decode");
+    odd.file(
+        "/proc/42/environ",
+        "UCX_TLS=tcp,cuda_copy\0HF_TOKEN=hunter2\0",
+    );
+    let api = serving()
+        .pod(worker("prefill-0", &prefill.root()))
+        .pod(worker("decode-0", &decode.root()))
+        .pod(worker("decode-1", &odd.root()))
+        .start()
+        .unwrap();
+    let run = run(&api, &["node", "-n", "serving", "--all", "-o", "json"]);
+    let report = run.json();
+    assert_eq!(run.code, 1, "{}", run.out);
+    assert_eq!(report["readiness"], "blocked");
+    assert_eq!(report["transfer_validated"], false);
+    let odd = about(&report, "decode-1");
+    assert!(names(&odd, "ucx-tls-tcp-only"), "{odd:#?}");
+    let good = about(&report, "decode-0");
+    assert!(!names(&good, "ucx-tls-tcp-only"));
+    assert_eq!(report["coverage"]["workers_probed"], 3);
+}
+
+#[test]
+fn values_of_other_variables_never_leave_a_pod() {
+    let tree = tree_of("decode");
+    let api = serving()
+        .pod(worker("decode-0", &tree.root()))
+        .start()
+        .unwrap();
+    for way in ways() {
+        for format in ["text", "json", "jsonl", "short"] {
+            let mut words = vec![
+                "node", "-n", "serving", "--pod", "decode-0", "-v", "-o", format,
+            ];
+            words.extend(&way);
+            let run = run(&api, &words);
+            if format != "short" {
+                assert!(run.out.contains("UCX_TLS"), "{}", run.out);
+            }
+            for secret in ["hunter2", "private-model"] {
+                assert!(!run.out.contains(secret) && !run.err.contains(secret));
+            }
+        }
+    }
+    let execs = api.execs();
+    assert!(!execs.is_empty());
+    for exec in execs {
+        // The raw stream, not what is made of it.
+        let stream = exec.stdout.text();
+        assert!(stream.contains("rc,cuda_copy") && !stream.contains("hunter2"));
+        assert!(!stream.contains("private-model"));
+        assert!(!exec.stderr.text().contains("hunter2"));
+    }
+}
+
+#[test]
+fn nodes_that_may_not_be_read_cost_one_line() {
+    let tree = tree_of("decode");
+    let api = serving()
+        .rights(Rights::all().deny("get,list", "nodes"))
+        .pod(worker("decode-0", &tree.root()))
+        .pod(worker("decode-1", &tree.root()))
+        .start()
+        .unwrap();
+    for way in ways() {
+        let mut words = vec!["node", "-n", "serving", "--all", "-o", "jsonl"];
+        words.extend(&way);
+        let run = run(&api, &words);
+        let lines: Vec<&str> = run
+            .out
+            .lines()
+            .filter(|line| line.contains("nodes-forbidden"))
+            .collect();
+        assert_eq!(lines.len(), 1, "{way:?} {}", run.out);
+        assert!(lines[0].contains("\"skipped\""), "{}", lines[0]);
+        assert_eq!(api.execs().len() % 2, 0);
+    }
+}
+
+#[test]
+fn what_a_node_offers_is_told_beside_a_pod_that_waits() {
+    let tree = tree_of("decode");
+    let api = serving()
+        .pod(worker("decode-0", &tree.root()))
+        .pod(
+            worker("decode-1", &tree.root())
+                .resource("rdma/roce", "4")
+                .state(stand_in::State::Unschedulable),
+        )
+        .start()
+        .unwrap();
+    let run = run(&api, &["node", "-n", "serving", "--all", "-o", "json"]);
+    let report = run.json();
+    let waiting = about(&report, "decode-1");
+    assert!(names(&waiting, "pod-unschedulable"), "{waiting:#?}");
+    assert!(
+        waiting.iter().any(|c| c.to_string().contains("rdma/roce")),
+        "{waiting:#?}"
+    );
+    assert_eq!(api.execs().len(), 1);
+}

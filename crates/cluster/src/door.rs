@@ -1,0 +1,87 @@
+//! What a way into a cluster can do.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use model::pod::{Fault, FaultKind};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// An answer that is waited for.
+pub type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A way into a cluster. Everything that is done with one goes through these few, so that another way (a program, a
+/// recording) gives the same report.
+pub trait Cluster: Send + Sync {
+    /// The namespace where nothing names another.
+    fn namespace(&self) -> &str;
+
+    /// Reads one path of the API, such as `/api/v1/namespaces/NS/pods?limit=500`: its JSON text.
+    fn get<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String, Refusal>>;
+
+    /// Asks the API a question that is put as an object; it changes nothing (`SelfSubjectAccessReview`).
+    fn ask<'a>(&'a self, path: &'a str, body: String) -> Waiting<'a, Result<String, Refusal>>;
+
+    /// Starts a command in a container.
+    fn exec<'a>(&'a self, exec: &'a Exec) -> Waiting<'a, Result<Session, Refusal>>;
+}
+
+/// Why a request got no answer, and how long to wait before asking again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Why.
+    pub fault: Fault,
+    /// The server names a time after which to ask again.
+    pub retry_after: Option<Duration>,
+    /// To ask again may help: nothing was started.
+    pub may_pass: bool,
+}
+
+impl Refusal {
+    /// One that stays.
+    pub fn new(kind: FaultKind, detail: impl Into<String>) -> Self {
+        Self {
+            fault: Fault::new(kind, detail),
+            retry_after: None,
+            may_pass: false,
+        }
+    }
+}
+
+/// A command in a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exec {
+    /// Namespace.
+    pub namespace: String,
+    /// Pod.
+    pub pod: String,
+    /// Container.
+    pub container: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+}
+
+/// A command that runs in a container. When it is dropped the connection closes, and the command finds the end of its
+/// standard input.
+pub struct Session {
+    /// Its standard input. To close it before the end can cost output that is still on its way (protocol version 4 has
+    /// no half-close), so it is kept open.
+    pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Its standard output.
+    pub stdout: Box<dyn AsyncRead + Send + Unpin>,
+    /// Its error output, and what a program that stands between says.
+    pub stderr: Box<dyn AsyncRead + Send + Unpin>,
+    /// How it ended. To be waited for together with the outputs.
+    pub end: Waiting<'static, Ended>,
+}
+
+/// How a command in a container ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit code.
+    Code(i32),
+    /// It could not be started, or the connection broke.
+    Fault(Fault),
+    /// Whoever stands between reports failure and says why on the error output only.
+    SeeErrors(i32),
+}

@@ -1,0 +1,251 @@
+//! The Kubernetes API through kubectl, or a program that takes its arguments: for access that only that program has.
+
+use std::io;
+use std::process::Stdio;
+use std::time::Duration;
+
+use model::pod::{Fault, FaultKind};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+
+use crate::access::Access;
+use crate::api_status::Asked;
+use crate::door::{Cluster, Ended, Exec, Refusal, Session, Waiting};
+use crate::kubectl_errors;
+
+/// The largest answer that is read.
+const MAX_ANSWER: u64 = 512 * 1024 * 1024;
+/// What is read of a program's complaints.
+const MAX_ERRORS: u64 = 64 * 1024;
+
+pub(crate) struct Kubectl {
+    program: Vec<String>,
+    options: Vec<String>,
+    namespace: String,
+    patience: Duration,
+}
+
+impl Kubectl {
+    pub(crate) async fn open(program: &[String], access: &Access) -> Result<Self, Fault> {
+        let mut options = Vec::new();
+        if let Some(path) = &access.kubeconfig {
+            options.push(format!("--kubeconfig={}", path.display()));
+        }
+        if let Some(context) = &access.context {
+            options.push(format!("--context={context}"));
+        }
+        if let Some(user) = &access.as_user {
+            options.push(format!("--as={user}"));
+        }
+        options.extend(
+            access
+                .as_groups
+                .iter()
+                .map(|group| format!("--as-group={group}")),
+        );
+        let mut opened = Self {
+            program: program.to_vec(),
+            options,
+            namespace: access.namespace.clone().unwrap_or_default(),
+            patience: access.patience(),
+        };
+        if opened.namespace.is_empty() {
+            opened.namespace = opened.configured_namespace().await?;
+        }
+        Ok(opened)
+    }
+
+    /// The namespace of the context. A program that has no `config view` is asked for the usual one.
+    async fn configured_namespace(&self) -> Result<String, Fault> {
+        let words = ["config", "view", "--minify", "-o", "jsonpath={..namespace}"];
+        match self.output(&words, None).await {
+            Ok(name) if !name.trim().is_empty() => Ok(name.trim().to_owned()),
+            Err(refusal)
+                if matches!(
+                    refusal.fault.kind,
+                    FaultKind::NoKubectl | FaultKind::UnknownContext
+                ) =>
+            {
+                Err(refusal.fault)
+            }
+            _ => Ok("default".to_owned()),
+        }
+    }
+
+    fn command(&self, words: &[&str]) -> Result<Command, Refusal> {
+        let (program, first) = self
+            .program
+            .split_first()
+            .ok_or_else(|| Refusal::new(FaultKind::NoKubectl, "no program was named"))?;
+        let mut command = Command::new(program);
+        command
+            .args(first)
+            .args(&self.options)
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        // Ctrl-C is for this program, which ends them in order.
+        #[cfg(unix)]
+        command.process_group(0);
+        Ok(command)
+    }
+
+    fn spawn(&self, command: &mut Command) -> Result<Running, Refusal> {
+        match command.spawn() {
+            Ok(child) => Ok(Running::new(child)),
+            Err(error) => {
+                let name = self.program.join(" ");
+                let why = if error.kind() == io::ErrorKind::NotFound {
+                    "there is no such program in $PATH".to_owned()
+                } else {
+                    error.to_string()
+                };
+                Err(Refusal::new(FaultKind::NoKubectl, format!("{name}: {why}")))
+            }
+        }
+    }
+
+    /// What the program prints, where it succeeds.
+    async fn output(&self, words: &[&str], input: Option<String>) -> Result<String, Refusal> {
+        let mut command = self.command(words)?;
+        if input.is_some() {
+            command.stdin(Stdio::piped());
+        }
+        let mut running = self.spawn(&mut command)?;
+        let work = async {
+            let child = &mut running.child;
+            if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+                let _it_may_not_read = stdin.write_all(input.as_bytes()).await;
+            }
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+            let read_out = async {
+                match stdout {
+                    Some(stdout) => stdout.take(MAX_ANSWER).read_to_end(&mut out).await,
+                    None => Ok(0),
+                }
+            };
+            let read_err = async {
+                match stderr {
+                    Some(stderr) => stderr.take(MAX_ERRORS).read_to_end(&mut err).await,
+                    None => Ok(0),
+                }
+            };
+            let (_out, _err) = tokio::join!(read_out, read_err);
+            (child.wait().await, out, err)
+        };
+        let Ok((status, out, err)) = tokio::time::timeout(self.patience, work).await else {
+            return Err(Refusal::new(
+                FaultKind::TimedOut,
+                format!(
+                    "{} did not answer in {} s",
+                    self.program.join(" "),
+                    self.patience.as_secs()
+                ),
+            ));
+        };
+        let errors = String::from_utf8_lossy(&err);
+        match status {
+            Ok(status) if status.success() => Ok(String::from_utf8_lossy(&out).into_owned()),
+            Ok(status) => {
+                // The server's own answer is printed where it is an object.
+                Err(kubectl_errors::refusal(
+                    &errors,
+                    status.code().unwrap_or(-1),
+                    Asked::Read,
+                ))
+            }
+            Err(error) => Err(Refusal::new(FaultKind::KubectlFailed, error.to_string())),
+        }
+    }
+}
+
+/// A program that is ended, with what it has started, when nobody needs it any more.
+struct Running {
+    child: Child,
+    #[cfg(unix)]
+    group: Option<rustix::process::Pid>,
+}
+
+impl Running {
+    fn new(child: Child) -> Self {
+        Self {
+            #[cfg(unix)]
+            group: child
+                .id()
+                .and_then(|id| i32::try_from(id).ok())
+                .and_then(rustix::process::Pid::from_raw),
+            child,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let (Some(group), Ok(None)) = (self.group, self.child.try_wait()) {
+            let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+impl Cluster for Kubectl {
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn get<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String, Refusal>> {
+        Box::pin(async move { self.output(&["get", "--raw", path], None).await })
+    }
+
+    fn ask<'a>(&'a self, path: &'a str, body: String) -> Waiting<'a, Result<String, Refusal>> {
+        Box::pin(async move {
+            self.output(&["create", "--raw", path, "-f", "-"], Some(body))
+                .await
+        })
+    }
+
+    fn exec<'a>(&'a self, exec: &'a Exec) -> Waiting<'a, Result<Session, Refusal>> {
+        Box::pin(async move {
+            let mut words = vec![
+                "exec",
+                "--stdin",
+                "--namespace",
+                &exec.namespace,
+                &exec.pod,
+                "--container",
+                &exec.container,
+                "--",
+            ];
+            words.extend(exec.command.iter().map(String::as_str));
+            let mut command = self.command(&words)?;
+            command.stdin(Stdio::piped());
+            let mut running = self.spawn(&mut command)?;
+            let child = &mut running.child;
+            let (Some(stdin), Some(stdout), Some(stderr)) =
+                (child.stdin.take(), child.stdout.take(), child.stderr.take())
+            else {
+                return Err(Refusal::new(
+                    FaultKind::KubectlFailed,
+                    "its streams are not there",
+                ));
+            };
+            Ok(Session {
+                stdin: Box::new(stdin),
+                stdout: Box::new(stdout),
+                stderr: Box::new(stderr),
+                end: Box::pin(async move {
+                    match running.child.wait().await {
+                        Ok(status) if status.success() => Ended::Code(0),
+                        Ok(status) => Ended::SeeErrors(status.code().unwrap_or(-1)),
+                        Err(error) => {
+                            Ended::Fault(Fault::new(FaultKind::KubectlFailed, error.to_string()))
+                        }
+                    }
+                }),
+            })
+        })
+    }
+}

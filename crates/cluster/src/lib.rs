@@ -1,0 +1,41 @@
+//! Ways into a cluster: the Kubernetes API natively, and programs that work like kubectl.
+//!
+//! Both are a [`Cluster`]: it reads objects, asks what is allowed, and runs one command in a container. Everything else
+//! is written once on top of that, so that the way in cannot change what is found. Nothing here judges, and nothing
+//! here changes a cluster: the only request that is not a read is the question what is allowed.
+
+mod access;
+mod api_status;
+mod container;
+mod door;
+mod kubectl;
+mod kubectl_errors;
+mod native;
+mod native_errors;
+mod objects;
+mod patience;
+mod rights;
+mod stop;
+mod survey;
+
+pub use access::{Access, Via};
+pub use container::{Answer, Limits};
+pub use door::{Cluster, Ended, Exec, Refusal, Session, Waiting};
+pub use objects::{named_pod, nodes, pods};
+pub use rights::{Right, missing_rights};
+pub use stop::Stop;
+pub use survey::{Looked, Pick, look_into};
+
+use kubectl::Kubectl;
+use native::Native;
+
+/// Opens the way into the cluster that was asked for.
+///
+/// # Errors
+/// There is no configuration, or it cannot be used.
+pub async fn open(access: &Access) -> Result<Box<dyn Cluster>, model::pod::Fault> {
+    Ok(match &access.via {
+        Via::Api => Box::new(Native::open(access).await?),
+        Via::Program(program) => Box::new(Kubectl::open(program, access).await?),
+    })
+}

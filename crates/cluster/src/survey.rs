@@ -1,0 +1,132 @@
+//! Looks into many containers at once, within bounds.
+
+use std::sync::Arc;
+
+use model::pod::{Fault, FaultKind};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::container::{self, Answer, Limits};
+use crate::door::{Cluster, Exec};
+use crate::objects;
+use crate::stop::Stop;
+
+/// A container to look into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pick {
+    /// Namespace.
+    pub namespace: String,
+    /// Pod.
+    pub pod: String,
+    /// Container.
+    pub container: String,
+}
+
+/// What came of one.
+#[derive(Debug)]
+pub struct Looked {
+    /// Its place in the list that was asked for.
+    pub index: usize,
+    /// What came out of it.
+    pub answer: Result<Answer, Fault>,
+    /// The pod as it is afterwards, as JSON text, where something went wrong: it may be another one by then.
+    pub later: Option<Result<String, Fault>>,
+}
+
+/// Looks into containers, so many at once; each result is told when it is there. The results are in the order of the
+/// list.
+pub async fn look_into(
+    cluster: &Arc<dyn Cluster>,
+    picks: Vec<Pick>,
+    concurrency: usize,
+    limits: Limits,
+    stop: &Stop,
+    mut done: impl FnMut(&Looked),
+) -> Vec<Looked> {
+    let gate = Arc::new(Semaphore::new(concurrency.max(1)));
+    let mut tasks = JoinSet::new();
+    let count = picks.len();
+    for (index, pick) in picks.into_iter().enumerate() {
+        let (cluster, gate, stop) = (Arc::clone(cluster), Arc::clone(&gate), stop.clone());
+        tasks.spawn(async move {
+            let Ok(_slot) = gate.acquire_owned().await else {
+                return not_reached(index);
+            };
+            if stop.is_stopped() {
+                return not_reached(index);
+            }
+            one(&*cluster, index, pick, limits, &stop).await
+        });
+    }
+    let mut looked: Vec<Option<Looked>> = (0..count).map(|_| None).collect();
+    while let Some(finished) = tasks.join_next().await {
+        // A task that panicked is a bug of ours; its container counts as not looked at.
+        if let Ok(result) = finished {
+            done(&result);
+            let index = result.index;
+            if let Some(place) = looked.get_mut(index) {
+                *place = Some(result);
+            }
+        }
+    }
+    looked
+        .into_iter()
+        .enumerate()
+        .map(|(index, result)| result.unwrap_or_else(|| not_reached(index)))
+        .collect()
+}
+
+fn not_reached(index: usize) -> Looked {
+    Looked {
+        index,
+        answer: Err(Fault::new(
+            FaultKind::Interrupted,
+            "the run was ended before it was looked at",
+        )),
+        later: None,
+    }
+}
+
+async fn one(
+    cluster: &dyn Cluster,
+    index: usize,
+    pick: Pick,
+    limits: Limits,
+    stop: &Stop,
+) -> Looked {
+    let exec = Exec {
+        namespace: pick.namespace,
+        pod: pick.pod,
+        container: pick.container,
+        command: container::command(&limits),
+    };
+    let answer = container::look(cluster, &exec, &limits, stop).await;
+    let broke = match &answer {
+        Ok(answer) => answer.fault.as_ref(),
+        Err(fault) => Some(fault),
+    };
+    // Whether it is still the same pod tells why.
+    let may_be_gone = broke.is_some_and(|fault| {
+        matches!(
+            fault.kind,
+            FaultKind::Cut
+                | FaultKind::Deleted
+                | FaultKind::Restarted
+                | FaultKind::Conflict
+                | FaultKind::ServerError
+                | FaultKind::ScriptFailed
+                | FaultKind::KubectlFailed
+                | FaultKind::TimedOut
+        )
+    });
+    let later = if may_be_gone && !stop.is_stopped() {
+        Some(objects::named_pod(cluster, &exec.namespace, &exec.pod, stop).await)
+    } else {
+        None
+    };
+    Looked {
+        index,
+        answer,
+        later,
+    }
+}

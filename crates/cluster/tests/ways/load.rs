@@ -1,0 +1,81 @@
+//! Many containers at once.
+
+use std::time::Duration;
+
+use cluster::{Limits, Pick, Stop, look_into};
+use stand_in::{Cluster, Pod};
+
+use crate::support::{access, open, pick, run, ways};
+
+/// Six lines that are a whole stream.
+const STREAM: &str = "%1\tbegin\t1\t\t%\n%2\tstage\tsystem\t\t%\n%3\tfile\t/proc/sys/kernel/osrelease\t6.8.0-test\t%\n%4\tend\t3\t\t%\n";
+
+#[test]
+fn no_more_are_open_than_was_asked_for_and_each_once() {
+    for via in ways() {
+        let mut scenario = Cluster::new().namespace("serving");
+        for number in 0..40 {
+            scenario = scenario.pod(
+                Pod::worker(&format!("decode-{number}"))
+                    .recorded(STREAM, Duration::from_millis(60)),
+            );
+        }
+        let api = scenario.start().unwrap();
+        let access = access(api.kubeconfig(), &via);
+        let looked = run(async {
+            let cluster = open(&access).await.unwrap();
+            let picks: Vec<Pick> = (0..40).map(|n| pick(&format!("decode-{n}"))).collect();
+            let stop = Stop::default();
+            look_into(&cluster, picks, 8, Limits::default(), &stop, |_| ()).await
+        });
+        assert_eq!(looked.len(), 40);
+        for (at, one) in looked.iter().enumerate() {
+            assert_eq!(one.index, at);
+            assert!(
+                one.answer.as_ref().is_ok_and(|a| a.gap.is_none()),
+                "{one:?}"
+            );
+        }
+        assert_eq!(api.execs().len(), 40, "{via:?}");
+        // The server counts a session until its connection is closed, which comes a little later.
+        let most = api.most_execs_at_once();
+        assert!((6..=10).contains(&most), "{via:?}: {most}");
+    }
+}
+
+#[test]
+fn a_run_that_is_ended_keeps_what_it_has() {
+    for via in ways() {
+        let mut scenario = Cluster::new().namespace("serving");
+        for number in 0..12 {
+            let wait = if number < 4 { 10 } else { 30_000 };
+            scenario = scenario.pod(
+                Pod::worker(&format!("decode-{number}"))
+                    .recorded(STREAM, Duration::from_millis(wait)),
+            );
+        }
+        let api = scenario.start().unwrap();
+        let access = access(api.kubeconfig(), &via);
+        let begin = std::time::Instant::now();
+        let looked = run(async {
+            let cluster = open(&access).await.unwrap();
+            let picks: Vec<Pick> = (0..12).map(|n| pick(&format!("decode-{n}"))).collect();
+            let stop = Stop::default();
+            let ends = stop.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_secs(3)).await;
+                ends.stop();
+            });
+            look_into(&cluster, picks, 6, Limits::default(), &stop, |_| ()).await
+        });
+        assert!(begin.elapsed() < Duration::from_secs(15), "{via:?}");
+        let whole = looked.iter().filter(|one| one.answer.is_ok()).count();
+        assert_eq!((looked.len(), whole), (12, 4), "{via:?}");
+        let ended = model::pod::FaultKind::Interrupted;
+        let others = looked.iter().filter_map(|one| one.answer.as_ref().err());
+        assert!(
+            others.into_iter().all(|fault| fault.kind == ended),
+            "{via:?}"
+        );
+    }
+}

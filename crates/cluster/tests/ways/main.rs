@@ -1,0 +1,15 @@
+//! Both ways into a cluster against the stand-in API server: what works, and what can go wrong.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    clippy::needless_pass_by_value
+)]
+
+mod access;
+mod containers;
+mod load;
+mod support;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::message::{HostFacts, Snapshot};
+use crate::plan::Operation;
 use crate::record::LegRecord;
 use crate::side::{Both, Side};
 
@@ -131,22 +132,61 @@ pub(crate) fn ports(record: &LegRecord, side: Side) -> Said {
 const LARGEST_PACKET: u64 = 4096;
 
 fn port_bytes(record: &LegRecord, side: Side, grown: impl Fn(&str) -> Option<u64>) -> Option<u64> {
-    let pair =
-        |sent: &str, received: &str| Some(directed(record, side, grown(sent)?, grown(received)?));
     // EFA counts reads and writes of RDMA apart from messages, by who asked for them.
     let one_sided = match (record.leg.operation, record.leg.initiator == side) {
-        (crate::plan::Operation::Read, true) => grown("rdma_read_bytes"),
-        (crate::plan::Operation::Read, false) => grown("rdma_read_resp_bytes"),
-        (crate::plan::Operation::Write, true) => grown("rdma_write_bytes"),
-        (crate::plan::Operation::Write, false) => grown("rdma_write_recv_bytes"),
+        (Operation::Read, true) => grown("rdma_read_bytes"),
+        (Operation::Read, false) => grown("rdma_read_resp_bytes"),
+        (Operation::Write, true) => grown("rdma_write_bytes"),
+        (Operation::Write, false) => grown("rdma_write_recv_bytes"),
     };
-    let words = pair("port_xmit_data", "port_rcv_data").map(|words| words.saturating_mul(4));
-    let bytes = pair("tx_bytes", "rx_bytes");
-    let packets = pair("sent_pkts", "rcvd_pkts").map(|p| p.saturating_mul(LARGEST_PACKET));
-    [one_sided, words, bytes, packets]
-        .into_iter()
-        .flatten()
-        .max()
+    most([one_sided, two_sided(record.leg.source() == side, &grown)])
+        .or_else(|| packets(record.leg.source() == side, &grown))
+}
+
+/// Bytes that grew at a port in one direction, whoever asked for them.
+pub(crate) fn port_growth(
+    sends: bool,
+    then: &BTreeMap<String, u64>,
+    now: &BTreeMap<String, u64>,
+) -> Option<u64> {
+    let grown = |name: &str| now.get(name)?.checked_sub(*then.get(name)?);
+    let one_sided = if sends {
+        [grown("rdma_write_bytes"), grown("rdma_read_resp_bytes")]
+    } else {
+        [grown("rdma_read_bytes"), grown("rdma_write_recv_bytes")]
+    };
+    most([most(one_sided), two_sided(sends, grown)]).or_else(|| packets(sends, grown))
+}
+
+/// The greatest that is more than nothing.
+fn most<const N: usize>(all: [Option<u64>; N]) -> Option<u64> {
+    all.into_iter().flatten().filter(|bytes| *bytes > 0).max()
+}
+
+fn two_sided(sends: bool, grown: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    let (words, bytes) = if sends {
+        ("port_xmit_data", "tx_bytes")
+    } else {
+        ("port_rcv_data", "rx_bytes")
+    };
+    most([
+        grown(words).map(|words| words.saturating_mul(4)),
+        grown(bytes),
+    ])
+}
+
+/// Packets say only how many bytes there were at most; soft-RoCE counts nothing else of its payload. Also what is told
+/// where all the others stand still.
+fn packets(sends: bool, grown: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    let (packets, others) = if sends {
+        ("sent_pkts", ["port_xmit_data", "tx_bytes"])
+    } else {
+        ("rcvd_pkts", ["port_rcv_data", "rx_bytes"])
+    };
+    match grown(packets) {
+        Some(count) => Some(count.saturating_mul(LARGEST_PACKET)),
+        None => others.into_iter().find_map(grown),
+    }
 }
 
 fn said(moved: &BTreeMap<String, u64>, payload: u64) -> Said {

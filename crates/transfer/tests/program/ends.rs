@@ -300,3 +300,70 @@ fn keeps_to_the_rate() {
         begin.elapsed()
     );
 }
+
+#[test]
+fn a_crash_after_the_work_is_no_failure() {
+    if !can() {
+        return;
+    }
+    let settings: &[(&str, &str)] = &[("UCX_FAKE_FAULT", "crash-late")];
+    let measured = measured(
+        &plan(HOST),
+        With {
+            prefill: settings,
+            decode: settings,
+        },
+    );
+    assert_eq!(measured.stop, None);
+    assert!(measured.legs.iter().all(LegRecord::complete));
+    assert!(attribute(&measured, None).iter().all(|a| a.grade.is_some()));
+    assert_eq!(measured.ends.prefill.signal, Some(11));
+}
+
+#[test]
+fn a_transfer_that_never_completes_is_given_up() {
+    if !can() {
+        return;
+    }
+    let settings: &[(&str, &str)] = &[("UCX_FAKE_FAULT", "slow")];
+    let measured = measured(
+        &plan(HOST),
+        With {
+            decode: settings,
+            ..With::default()
+        },
+    );
+    let stop = measured.stop.as_ref().expect("it is given up");
+    assert_eq!(stop.side, Side::Decode);
+    assert_eq!(stop.step.as_deref(), Some("READ host host 200000"));
+    let answers = attribute(&measured, None);
+    assert!(!answers[0].verified && answers[0].grade.is_none());
+}
+
+#[test]
+fn both_end_when_the_measurement_is_dropped() {
+    if !can() {
+        return;
+    }
+    run(async {
+        let settings: &[(&str, &str)] = &[("UCX_FAKE_FAULT", "slow")];
+        let engines = transfer::Both {
+            prefill: engine(settings),
+            decode: engine(settings),
+        };
+        let plan = plan(HOST);
+        let command = Command::new(&engines.decode, 100);
+        let (mut one, first) = local::spawn(&command.argv).expect("it starts");
+        let (mut two, second) = local::spawn(&command.argv).expect("it starts");
+        // As Ctrl-C does in the middle of a transfer.
+        let cut = tokio::time::timeout(
+            Duration::from_secs(2),
+            transfer::measure(&plan, &engines, first, second),
+        );
+        assert!(cut.await.is_err());
+        for child in [&mut one, &mut two] {
+            let ended = tokio::time::timeout(Duration::from_secs(5), child.wait()).await;
+            assert!(ended.is_ok(), "it goes on though nobody listens");
+        }
+    });
+}

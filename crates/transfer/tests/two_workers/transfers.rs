@@ -288,3 +288,35 @@ fn an_engine_that_runs_is_what_its_proc_says() {
         );
     }
 }
+
+#[test]
+fn counters_around_a_transfer_name_the_interface() {
+    let Some(lab) = Lab::up(&[]) else { return };
+    let Some(engines) = pair("1.5.1") else { return };
+    let look = || {
+        let of = |side| {
+            let text = lab.exec(side, &["sh", "-c", transfer::COUNTERS]);
+            transfer::read_counters(&text).expect("it is whole")
+        };
+        Both {
+            prefill: of(Side::Prefill),
+            decode: of(Side::Decode),
+        }
+    };
+    let before = look();
+    let mut plan = small();
+    for leg in &mut plan.legs {
+        leg.bytes = 16 << 20;
+    }
+    let measured = lab.measure(&plan, &engines);
+    assert_eq!(measured.stop, None);
+    let after = look();
+    let seen = transfer::observe(&before, &after);
+    assert!(
+        matches!(&seen.seen, transfer::Seen::Over { movers } if movers.iter().all(|m| m.name == "eth0")),
+        "{seen:?}"
+    );
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let quiet = transfer::observe(&after, &look());
+    assert_eq!(quiet.seen, transfer::Seen::NoTraffic, "{quiet:?}");
+}

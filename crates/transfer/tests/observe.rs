@@ -9,18 +9,16 @@ const MIB: u64 = 1 << 20;
 
 /// Counters of one look: interfaces with received and sent bytes, and words of mlx5_0:1.
 fn look(seconds: u64, interfaces: &[(&str, u64, u64)], port: Option<(u64, u64)>) -> Counted {
-    let mut text = format!("time {seconds}.5\n");
+    let mut lines = vec![format!("time {seconds}.5")];
     for (name, received, sent) in interfaces {
-        text += &format!("net {name} {received} {sent}\n");
+        lines.push(format!("net {name} {received} {sent}"));
     }
     if let Some((received, sent)) = port {
-        text += &format!(
-            "port mlx5_0:1 port_rcv_data {}\nport mlx5_0:1 port_xmit_data {}\n",
-            received / 4,
-            sent / 4
-        );
+        lines.push(format!("port mlx5_0:1 port_rcv_data {}", received / 4));
+        lines.push(format!("port mlx5_0:1 port_xmit_data {}", sent / 4));
     }
-    read_counters(&(text + "end\n")).expect("it is whole")
+    lines.push("end".to_owned());
+    read_counters(&lines.join("\n")).expect("it is whole")
 }
 
 fn both(prefill: Counted, decode: Counted) -> Both<Counted> {

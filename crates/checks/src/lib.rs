@@ -41,6 +41,7 @@ pub use judge_nixl::{NixlFacts, judge_nixl};
 pub use judge_node::{NodeFacts, judge_node};
 pub use judge_pods::{Around, ProbedPod, judge_pods};
 pub use nixl::sides::LogFile;
+pub use node::ucx_transports::{Family, family};
 pub use node_topology::topology;
 pub use policy::{OfPolicy, Policy, Unchanged};
 pub use provider::{FABRIC_NOT_OF_PROVIDER, NETWORKS_NOT_ATTACHED, Provider, provider_conventions};

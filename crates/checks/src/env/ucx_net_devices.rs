@@ -98,7 +98,7 @@ pub(crate) const NETDEV_ONLY: Cause = Cause {
     source: "UCX ucp_context.c:659",
 };
 
-const EMPTY: Cause = Cause {
+pub(crate) const EMPTY: Cause = Cause {
     id: "ucx-netdev-empty",
     what: "UCX_NET_DEVICES is set to nothing",
     why: "no network device is kept, without a message; peers on other nodes are unreachable",

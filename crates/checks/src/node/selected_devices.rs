@@ -13,7 +13,7 @@ use super::ports::{Fabric, PortRef, is_azure_front_end, list, near_a_gpu, ports,
 use super::selection::{Selection, Selector};
 use crate::check::{Cause, Check, Run};
 use crate::env::ucx_net_devices::{
-    AZURE_FRONT_END, LOOPBACK, MANY_GPUS, NETDEV_ONLY, SINGLE_NIC, SPACE, SYNTAX,
+    AZURE_FRONT_END, EMPTY, LOOPBACK, MANY_GPUS, NETDEV_ONLY, SINGLE_NIC, SPACE, SYNTAX,
 };
 use crate::finding::{Finding, Findings};
 use crate::node_view::NodeView;
@@ -99,6 +99,13 @@ fn value(view: &NodeView<'_>, selector: &Selector<'_>, findings: &mut Findings) 
     let items = classify(selector.value);
     let shown = format!("UCX_NET_DEVICES={}", selector.value);
     let mut push = |finding: Finding| findings.push(finding.seen(selector.fact, "setting"));
+    if selector.value.is_empty() {
+        push(Finding::fail(
+            NAME,
+            &EMPTY,
+            "UCX_NET_DEVICES is set to nothing: no network device is kept",
+        ));
+    }
     if items.iter().any(|i| i.kind == ItemKind::SpaceOrQuote) {
         push(Finding::warn(
             NAME,

@@ -65,8 +65,10 @@ const TCP_ESTIMATE: Cause = Cause {
 
 /// What a transport of UCX is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Family {
+pub enum Family {
+    /// One-sided over a network card.
     Rdma,
+    /// The kernel's network stack.
     Tcp,
     /// NVLink or PCIe between GPUs.
     GpuIpc,
@@ -76,11 +78,12 @@ pub(crate) enum Family {
     Shared,
     /// The process itself.
     Own,
+    /// Not known.
     Other,
 }
 
 /// The family by UCX's name of the transport.
-pub(crate) fn family(transport: &str) -> Family {
+pub fn family(transport: &str) -> Family {
     match transport {
         "tcp" | "sockcm" => Family::Tcp,
         "cuda_ipc" | "rocm_ipc" | "ze_ipc" => Family::GpuIpc,

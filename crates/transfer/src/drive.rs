@@ -1,0 +1,299 @@
+//! Carries out a plan between two workers.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::command::{Engine, environment};
+use crate::link::{Link, Silence, Streams, after};
+use crate::message::{Answer, Order, Snapshot, Start};
+use crate::plan::Plan;
+use crate::record::{EndRecord, LegRecord, Measurement, Stop};
+use crate::side::{Both, Side};
+
+/// How long an end may take to answer what costs nothing.
+const SOON: Duration = Duration::from_secs(15);
+/// How long an end may take to end.
+const GOODBYE: Duration = Duration::from_secs(8);
+
+/// Carries out a plan over the streams of two programs that have just been started ([`crate::Command`]).
+///
+/// NIXL's metadata is handed from one end to the other here: no port is opened beside those of NIXL itself.
+/// Dropping the future closes the streams, and the programs end with them.
+pub async fn measure(
+    plan: &Plan,
+    engines: &Both<Engine>,
+    prefill: Streams,
+    decode: Streams,
+) -> Measurement {
+    let mut run = Run {
+        plan,
+        links: Both {
+            prefill: Link::new(prefill),
+            decode: Link::new(decode),
+        },
+        legs: Vec::new(),
+        begun: Instant::now(),
+        moved: 0,
+    };
+    let stop = run.all(engines).await.err();
+    let Run { links, legs, .. } = run;
+    let (prefill, decode) =
+        tokio::join!(links.prefill.finish(GOODBYE), links.decode.finish(GOODBYE));
+    Measurement {
+        plan: plan.clone(),
+        ends: Both { prefill, decode },
+        legs,
+        stop,
+    }
+}
+
+struct Run<'p> {
+    plan: &'p Plan,
+    links: Both<Link>,
+    legs: Vec<LegRecord>,
+    begun: Instant,
+    moved: u64,
+}
+
+/// What an end offers to the other.
+struct Offer {
+    metadata: String,
+    regions: std::collections::BTreeMap<crate::plan::Memory, (u64, u32)>,
+}
+
+impl Run<'_> {
+    async fn all(&mut self, engines: &Both<Engine>) -> Result<(), Stop> {
+        let plan = self.plan;
+        let Both { prefill, decode } = &mut self.links;
+        // Both are waited for, also where one fails: their outputs belong together.
+        let (first, second) = tokio::join!(
+            start(prefill, Side::Prefill, plan, &engines.prefill),
+            start(decode, Side::Decode, plan, &engines.decode)
+        );
+        let offers = Both {
+            prefill: first?,
+            decode: second?,
+        };
+        let Both { prefill, decode } = &mut self.links;
+        let (first, second) = tokio::join!(
+            connect(prefill, Side::Prefill, plan, &offers.decode),
+            connect(decode, Side::Decode, plan, &offers.prefill)
+        );
+        first?;
+        second?;
+        for leg in &plan.legs {
+            let here = [leg.source(), leg.source().other()];
+            if here
+                .iter()
+                .any(|side| !offers.of(*side).regions.contains_key(&leg.memory(*side)))
+            {
+                // The end has said why it has no such memory; other legs go on.
+                continue;
+            }
+            let before = self.snapshots().await?;
+            self.legs.push(LegRecord {
+                leg: *leg,
+                transfers: 0,
+                seconds: Vec::new(),
+                verified: 0,
+                before,
+                after: None,
+            });
+            for number in 0..leg.transfers() {
+                let (seconds, arrived) = self.transfer(leg).await?;
+                if let Some(record) = self.legs.last_mut() {
+                    record.transfers = record.transfers.saturating_add(1);
+                    record.verified = record.verified.saturating_add(u32::from(arrived));
+                    if number >= leg.warm_up {
+                        record.seconds.push(seconds);
+                    }
+                }
+                self.keep_to_rate(leg.bytes).await;
+            }
+            let after = self.snapshots().await?;
+            if let Some(record) = self.legs.last_mut() {
+                record.after = Some(after);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fresh content at the source, the transfer, and whether it arrived.
+    async fn transfer(&mut self, leg: &crate::plan::Leg) -> Result<(f64, bool), Stop> {
+        let (source, target) = (leg.source(), leg.source().other());
+        let step = Duration::from_secs(u64::from(self.plan.step_seconds));
+        let bytes = leg.bytes;
+        let memory = leg.memory(source);
+        let sent = match ask(
+            self.links.of_mut(source),
+            source,
+            &Order::Fill { memory, bytes },
+            step,
+        )
+        .await?
+        {
+            Answer::Filled { hash } => hash,
+            other => return Err(unexpected(source, &other)),
+        };
+        let order = Order::Transfer {
+            operation: leg.operation,
+            local: leg.local,
+            remote: leg.remote,
+            bytes,
+        };
+        let side = leg.initiator;
+        let seconds = match ask(self.links.of_mut(side), side, &order, step).await? {
+            Answer::Moved { seconds } => seconds,
+            other => return Err(unexpected(side, &other)),
+        };
+        let memory = leg.memory(target);
+        match ask(
+            self.links.of_mut(target),
+            target,
+            &Order::Hash { memory, bytes },
+            step,
+        )
+        .await?
+        {
+            Answer::Hashed { hash } => Ok((seconds, hash == sent && !hash.is_empty())),
+            other => Err(unexpected(target, &other)),
+        }
+    }
+
+    async fn snapshots(&mut self) -> Result<Both<Snapshot>, Stop> {
+        let Both { prefill, decode } = &mut self.links;
+        let (first, second) = tokio::join!(
+            snapshot(prefill, Side::Prefill),
+            snapshot(decode, Side::Decode)
+        );
+        Ok(Both {
+            prefill: first?,
+            decode: second?,
+        })
+    }
+
+    /// Waits until the average is below the limit.
+    async fn keep_to_rate(&mut self, bytes: u64) {
+        self.moved = self.moved.saturating_add(bytes);
+        let Some(rate) = self.plan.bytes_per_second.filter(|rate| *rate > 0) else {
+            return;
+        };
+        let whole = Duration::from_secs(self.moved / rate);
+        let rest = Duration::from_millis((self.moved % rate).saturating_mul(1000) / rate);
+        if let Some(due) = whole
+            .checked_add(rest)
+            .and_then(|needed| self.begun.checked_add(needed))
+        {
+            tokio::time::sleep_until(due).await;
+        }
+    }
+}
+
+async fn start(link: &mut Link, side: Side, plan: &Plan, engine: &Engine) -> Result<Offer, Stop> {
+    link.end.settings = environment(&engine.environment)
+        .into_iter()
+        .filter(|(name, _)| settings::catalogue::is_allowed(name))
+        .collect();
+    let name = format!("check-interconnect-{}", side.as_str());
+    let package = engine.nixl_package();
+    let start = Start {
+        name: &name,
+        memory: plan.memories(side),
+        bytes: plan.buffer(),
+        seconds: plan.seconds,
+        gpu: plan.gpu,
+        package: package.as_deref(),
+        backend: &engine.backend,
+    };
+    let text = serde_json::to_string(&start).unwrap_or_default();
+    link.begin(&text).await;
+    let until = after(Duration::from_secs(u64::from(plan.start_seconds)));
+    match wait(link, side, until).await? {
+        Answer::Ready {
+            metadata,
+            regions,
+            libraries,
+            open,
+        } => {
+            link.end.libraries = libraries;
+            link.end.open = open;
+            Ok(Offer { metadata, regions })
+        }
+        other => Err(unexpected(side, &other)),
+    }
+}
+
+async fn connect(link: &mut Link, side: Side, plan: &Plan, peer: &Offer) -> Result<(), Stop> {
+    if !plan.initiates(side) {
+        return Ok(());
+    }
+    let order = Order::Connect {
+        metadata: &peer.metadata,
+        regions: &peer.regions,
+    };
+    let time = Duration::from_secs(u64::from(plan.step_seconds));
+    match ask(link, side, &order, time).await? {
+        Answer::Connected => Ok(()),
+        other => Err(unexpected(side, &other)),
+    }
+}
+
+async fn snapshot(link: &mut Link, side: Side) -> Result<Snapshot, Stop> {
+    match ask(link, side, &Order::Snapshot, SOON).await? {
+        Answer::Snapshot { snapshot, open } => {
+            link.end.open = open;
+            Ok(*snapshot)
+        }
+        other => Err(unexpected(side, &other)),
+    }
+}
+
+async fn ask(
+    link: &mut Link,
+    side: Side,
+    order: &Order<'_>,
+    time: Duration,
+) -> Result<Answer, Stop> {
+    link.tell(order).await;
+    wait(link, side, after(time)).await
+}
+
+async fn wait(link: &mut Link, side: Side, until: Instant) -> Result<Answer, Stop> {
+    match link.answer(until).await {
+        Ok(answer) => Ok(answer),
+        Err(Silence::Over(why)) => Err(stop(side, &link.end, why)),
+        Err(Silence::Late) => {
+            link.look().await;
+            let why = waiting(&link.end).unwrap_or_else(|| "it did not answer in time".to_owned());
+            Err(stop(side, &link.end, why))
+        }
+    }
+}
+
+/// What a program that hangs is waiting for, by its sockets.
+fn waiting(end: &EndRecord) -> Option<String> {
+    let stuck = end.unanswered()?;
+    Some(format!(
+        "it waits for a TCP connection to {} port {}: nothing answers there",
+        stuck.remote.0, stuck.remote.1
+    ))
+}
+
+fn stop(side: Side, end: &EndRecord, why: String) -> Stop {
+    Stop {
+        side,
+        step: end.step.clone(),
+        why,
+    }
+}
+
+fn unexpected(side: Side, answer: &Answer) -> Stop {
+    let words = format!("{answer:?}");
+    let word = words.split([' ', '{', '(']).next().unwrap_or_default();
+    Stop {
+        side,
+        step: None,
+        why: format!("it answered `{word}` to something else"),
+    }
+}

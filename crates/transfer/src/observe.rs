@@ -1,0 +1,237 @@
+//! What moved between two workers while their engines ran, by counters alone: nothing is transferred for it.
+//!
+//! It shows which interface or port carried bytes. It never shows that they were KV: requests, metrics and other pods
+//! use them too, and RDMA ports belong to the whole machine.
+
+use std::collections::BTreeMap;
+
+use model::Grade;
+use serde::Serialize;
+
+use crate::counters::port_growth;
+use crate::message::{Snapshot, Traffic};
+use crate::side::{Both, Side};
+
+/// The POSIX shell script that prints the counters, for an exec in each container before and after.
+pub const COUNTERS: &str = include_str!("counters.sh");
+
+/// Less is no transfer of KV: connections live, requests come and go.
+const WORTH_TELLING: u64 = 8 << 20;
+
+/// Counters at one moment, and when, in seconds since the machine started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counted {
+    /// The counters; own connections are not among them.
+    pub snapshot: Snapshot,
+    /// When.
+    pub seconds: f64,
+}
+
+/// Reads what [`COUNTERS`] prints. None where it is not whole.
+pub fn read_counters(text: &str) -> Option<Counted> {
+    let mut snapshot = Snapshot::default();
+    let mut interfaces = BTreeMap::new();
+    let mut seconds = None;
+    let mut whole = false;
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["time", value] => seconds = value.parse().ok(),
+            ["net", name, received, sent] => {
+                let traffic = Traffic {
+                    received: received.parse().ok()?,
+                    sent: sent.parse().ok()?,
+                };
+                interfaces.insert((*name).to_owned(), traffic);
+            }
+            ["port", port, counter, value] => {
+                if let Ok(value) = value.parse() {
+                    snapshot
+                        .ports
+                        .entry((*port).to_owned())
+                        .or_default()
+                        .insert((*counter).to_owned(), value);
+                }
+            }
+            ["end"] => whole = true,
+            _ => {}
+        }
+    }
+    snapshot.interfaces = Some(interfaces).filter(|all| !all.is_empty());
+    whole.then_some(Counted {
+        snapshot,
+        seconds: seconds?,
+    })
+}
+
+/// Something that moved bytes at one end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mover {
+    /// Which end.
+    pub side: Side,
+    /// `eth0`, or `mlx5_0:1`.
+    pub name: String,
+    /// An RDMA port.
+    pub rdma: bool,
+    /// Bytes of the direction from prefill to decode.
+    pub bytes: u64,
+}
+
+/// What counters say about the time between.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Seen {
+    /// Hardly anything moved: nothing is known.
+    NoTraffic,
+    /// About as much left the prefill worker as reached the decode worker, over these.
+    Over {
+        /// At both ends.
+        movers: Vec<Mover>,
+    },
+    /// Something moved, and not from the one to the other.
+    Other {
+        /// At either end.
+        movers: Vec<Mover>,
+    },
+    /// The counters of an end cannot be compared.
+    Unknown,
+}
+
+/// The answer of an observation; never better than observed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Observed {
+    /// What was seen.
+    pub seen: Seen,
+    /// None where nothing is known.
+    pub grade: Option<Grade>,
+    /// Seconds between the two looks.
+    pub seconds: f64,
+    /// In words.
+    pub sentence: String,
+}
+
+/// Compares two looks at both ends.
+pub fn observe(before: &Both<Counted>, after: &Both<Counted>) -> Observed {
+    let seconds = Side::ALL
+        .iter()
+        .map(|side| after.of(*side).seconds - before.of(*side).seconds)
+        .fold(f64::INFINITY, f64::min);
+    let movers: Option<Vec<Vec<Mover>>> = Side::ALL
+        .iter()
+        .map(|side| movers(*side, before.of(*side), after.of(*side)))
+        .collect();
+    let seen = match movers {
+        Some(all) if seconds > 0.0 => between(&all.concat()),
+        _ => Seen::Unknown,
+    };
+    let sentence = words(&seen, seconds);
+    Observed {
+        grade: matches!(seen, Seen::Over { .. }).then_some(Grade::Observed),
+        seen,
+        seconds,
+        sentence,
+    }
+}
+
+fn movers(side: Side, before: &Counted, after: &Counted) -> Option<Vec<Mover>> {
+    let mut all = Vec::new();
+    let then = before.snapshot.interfaces.as_ref()?;
+    for (name, now) in after.snapshot.interfaces.as_ref()? {
+        // It came in between: what it counted before is not known.
+        let Some(then) = then.get(name) else { continue };
+        let bytes = match side {
+            Side::Prefill => now.sent.checked_sub(then.sent)?,
+            Side::Decode => now.received.checked_sub(then.received)?,
+        };
+        all.push((name, false, bytes));
+    }
+    for (name, now) in &after.snapshot.ports {
+        let then = before.snapshot.ports.get(name);
+        if let Some(bytes) = then.and_then(|then| port_growth(side == Side::Prefill, then, now)) {
+            all.push((name, true, bytes));
+        }
+    }
+    Some(
+        all.into_iter()
+            // What loops back stays in the pod.
+            .filter(|(name, _, bytes)| name.as_str() != "lo" && *bytes >= WORTH_TELLING)
+            .map(|(name, rdma, bytes)| Mover {
+                side,
+                name: name.clone(),
+                rdma,
+                bytes,
+            })
+            .collect(),
+    )
+}
+
+/// The greatest sum of one kind at both ends, where they agree within a quarter.
+fn between(movers: &[Mover]) -> Seen {
+    if movers.is_empty() {
+        return Seen::NoTraffic;
+    }
+    let sum = |side: Side, rdma: bool| {
+        movers
+            .iter()
+            .filter(|m| m.side == side && m.rdma == rdma)
+            .fold(0_u64, |sum, m| sum.saturating_add(m.bytes))
+    };
+    let fitting: Vec<(bool, u64)> = [true, false]
+        .into_iter()
+        .filter_map(|rdma| {
+            let (one, other) = (sum(Side::Prefill, rdma), sum(Side::Decode, rdma));
+            let (less, more) = (one.min(other), one.max(other));
+            (less > 0 && less >= more.saturating_sub(more / 4)).then_some((rdma, less))
+        })
+        .collect();
+    match fitting.iter().max_by_key(|(_, bytes)| *bytes) {
+        Some((rdma, _)) => Seen::Over {
+            movers: movers.iter().filter(|m| m.rdma == *rdma).cloned().collect(),
+        },
+        None => Seen::Other {
+            movers: movers.to_vec(),
+        },
+    }
+}
+
+fn words(seen: &Seen, seconds: f64) -> String {
+    let list = |movers: &[Mover]| {
+        let all: Vec<String> = movers
+            .iter()
+            .map(|m| {
+                let verb = match m.side {
+                    Side::Prefill => "sent",
+                    Side::Decode => "received",
+                };
+                format!(
+                    "{} {verb} {} MiB on {}",
+                    m.side.as_str(),
+                    m.bytes >> 20,
+                    m.name
+                )
+            })
+            .collect();
+        all.join(", ")
+    };
+    match seen {
+        Seen::NoTraffic => format!(
+            "no traffic in {seconds:.0} s: what carries KV is not known; send requests meanwhile, or measure with --transfer"
+        ),
+        Seen::Over { movers } => {
+            let whose = if movers.iter().any(|m| m.rdma) {
+                "ports count what the whole machine does"
+            } else {
+                "over TCP or another protocol of the network stack"
+            };
+            format!(
+                "{}; {whose}, and that it was KV does not show in counters",
+                list(movers)
+            )
+        }
+        Seen::Other { movers } => format!(
+            "{}; that did not go from the one to the other: other traffic, and what carries KV is not known",
+            list(movers)
+        ),
+        Seen::Unknown => "the counters of an end cannot be compared".to_owned(),
+    }
+}

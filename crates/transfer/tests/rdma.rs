@@ -1,0 +1,96 @@
+//! Real transfers over a kernel RDMA device, measured in a virtual machine by `.ci/rdma-transfer`.
+
+#![allow(clippy::expect_used, clippy::print_stderr)]
+
+use std::path::PathBuf;
+
+use model::Grade;
+use transfer::{Carrier, EvidenceKind, Finding, Measurement, Operation, attribute, faults};
+
+fn measurement(name: &str) -> Option<Measurement> {
+    let Some(folder) = std::env::var_os("CHECK_INTERCONNECT_TRANSFERS") else {
+        eprintln!("skipped: .ci/rdma-transfer makes the measurements");
+        return None;
+    };
+    let path = PathBuf::from(folder).join(format!("{name}.json"));
+    let text = std::fs::read_to_string(&path).expect("a measurement");
+    Some(serde_json::from_str(&text).expect("a measurement"))
+}
+
+#[test]
+fn software_rdma_is_recognised_by_several_kinds_of_evidence() {
+    let (Some(measured), Some(control)) = (measurement("rdma"), measurement("control")) else {
+        return;
+    };
+    assert_eq!(measured.stop, None);
+    assert_eq!(control.stop, None, "a READ over RDMA needs no emulation");
+    for answer in attribute(&measured, Some(&control)) {
+        let text = format!("{}\n{:#?}", answer.sentence(), answer.evidence);
+        assert!(answer.verified, "{text}");
+        assert_eq!(
+            answer.carrier,
+            Carrier::Rdma {
+                devices: vec!["rxe0:1".to_owned()],
+                software: true
+            },
+            "{text}"
+        );
+        assert_eq!(answer.grade, Some(Grade::Proven), "{text}");
+        assert!(!answer.emulated && !answer.counts(), "{text}");
+        let found = |kind| {
+            answer
+                .evidence
+                .iter()
+                .find(|e| e.kind == kind)
+                .map(|e| e.finding)
+        };
+        assert_eq!(
+            found(EvidenceKind::ByteCounters),
+            Some(Finding::Agrees),
+            "{text}"
+        );
+        assert_eq!(
+            found(EvidenceKind::OwnSockets),
+            Some(Finding::Fits),
+            "{text}"
+        );
+        assert_eq!(
+            found(EvidenceKind::NoEmulation),
+            (answer.leg.operation == Operation::Read).then_some(Finding::Agrees),
+            "{text}"
+        );
+    }
+    assert!(
+        measured
+            .ends
+            .decode
+            .open
+            .iter()
+            .any(|f| f == "/dev/infiniband/uverbs0")
+    );
+    assert!(
+        faults(&measured)
+            .iter()
+            .any(|(_, r)| r.cause == Some("soft-roce"))
+    );
+}
+
+#[test]
+fn the_silent_way_back_to_tcp_is_recognised() {
+    let Some(measured) = measurement("as-shipped") else {
+        return;
+    };
+    // RDMA is there, active and open to everybody; NIXL's own libibverbs does not find its driver and says nothing.
+    assert_eq!(measured.stop, None);
+    for answer in attribute(&measured, None) {
+        assert!(answer.verified);
+        assert!(
+            matches!(answer.carrier, Carrier::Tcp { .. }),
+            "{}",
+            answer.sentence()
+        );
+        assert_eq!(answer.grade, Some(Grade::Proven), "{:#?}", answer.evidence);
+    }
+    let facts = measured.ends.decode.facts.as_ref().expect("facts");
+    assert!(facts.ports["rxe0:1"].state.contains("ACTIVE"));
+}

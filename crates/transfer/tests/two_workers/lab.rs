@@ -1,0 +1,212 @@
+//! Two isolated workers on this machine, with real NIXL.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use std::sync::OnceLock;
+
+use transfer::{
+    Both, Command, Engine, Leg, Measurement, Memory, Operation, Plan, Side, local, measure,
+};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The folder of NIXL's wheels, prepared once; none where they cannot be had.
+fn wheels() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOLDER
+        .get_or_init(|| {
+            let output = Process::new(repository().join(".ci/nixl")).output().ok()?;
+            if !output.status.success() {
+                eprint!("{}", String::from_utf8_lossy(&output.stderr));
+                return None;
+            }
+            let text = String::from_utf8(output.stdout).ok()?;
+            Some(PathBuf::from(text.lines().last()?))
+        })
+        .as_deref()
+}
+
+/// `PYTHONPATH` of one version of NIXL.
+fn python_path(version: &str) -> Option<String> {
+    let folder = wheels()?;
+    let one = folder.join(format!("v{version}"));
+    one.is_dir()
+        .then(|| format!("{}:{}", one.display(), folder.join("numpy").display()))
+}
+
+fn may_isolate() -> Result<(), String> {
+    let output = Process::new("unshare")
+        .args([
+            "--net", "--pid", "--ipc", "--uts", "--mount", "--fork", "ip", "link", "set", "lo",
+            "up",
+        ])
+        .output()
+        .map_err(|error| format!("no unshare: {error}"))?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!(
+            "no namespaces for us here (root is needed): {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        ))
+    }
+}
+
+/// Two workers, ended when dropped.
+pub(crate) struct Lab {
+    folder: tempfile::TempDir,
+}
+
+impl Lab {
+    /// None, with the reason printed, where it cannot be.
+    pub(crate) fn up(options: &[&str]) -> Option<Self> {
+        if let Err(why) = may_isolate() {
+            eprintln!("skipped: {why}");
+            return None;
+        }
+        if wheels().is_none() {
+            eprintln!("skipped: no wheels of NIXL here");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = Process::new(repository().join("tests/lab/two-workers.sh"))
+            .arg("up")
+            .arg(folder.path())
+            .args(options)
+            .output()
+            .expect("bash");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Some(Self { folder })
+    }
+
+    /// Runs a command in a worker, as kubectl would.
+    pub(crate) fn exec(&self, side: Side, words: &[&str]) -> String {
+        let output = Process::new(self.folder.path().join("kubectl"))
+            .args(["exec", "-i", "-n", "lab", pod(side), "-c", "worker", "--"])
+            .args(words)
+            .output()
+            .expect("bash");
+        assert!(
+            output.status.success(),
+            "{words:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn argv(&self, side: Side, command: &Command) -> Vec<String> {
+        let kubectl = self.folder.path().join("kubectl").display().to_string();
+        [
+            &kubectl,
+            "exec",
+            "-i",
+            "-n",
+            "lab",
+            pod(side),
+            "-c",
+            "worker",
+            "--",
+        ]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(command.argv.iter().cloned())
+        .collect()
+    }
+
+    /// Carries out a plan.
+    pub(crate) fn measure(&self, plan: &Plan, engines: &Both<Engine>) -> Measurement {
+        self.measure_as(plan, engines, Command::new)
+    }
+
+    pub(crate) fn measure_as(
+        &self,
+        plan: &Plan,
+        engines: &Both<Engine>,
+        command: fn(&Engine, u32) -> Command,
+    ) -> Measurement {
+        run(async {
+            let start = |side: Side| {
+                let command = command(engines.of(side), plan.seconds);
+                local::spawn(&self.argv(side, &command)).expect("bash")
+            };
+            let (_prefill, first) = start(Side::Prefill);
+            let (_decode, second) = start(Side::Decode);
+            measure(plan, engines, first, second).await
+        })
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = Process::new(repository().join("tests/lab/two-workers.sh"))
+            .arg("down")
+            .arg(self.folder.path())
+            .status();
+    }
+}
+
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime")
+        .block_on(future)
+}
+
+fn pod(side: Side) -> &'static str {
+    match side {
+        Side::Prefill => "prefill-0",
+        Side::Decode => "decode-0",
+    }
+}
+
+/// An engine of one version of NIXL, with settings. None, with the reason printed, where the version is not here.
+pub(crate) fn engine(version: &str, settings: &[(&str, &str)]) -> Option<Engine> {
+    let Some(path) = python_path(version) else {
+        eprintln!("skipped: NIXL {version} is not here");
+        return None;
+    };
+    let mut environment = BTreeMap::from([
+        ("PATH".to_owned(), std::env::var("PATH").unwrap_or_default()),
+        ("HOME".to_owned(), "/root".to_owned()),
+        ("PYTHONPATH".to_owned(), path),
+    ]);
+    for (name, value) in settings {
+        environment.insert((*name).to_owned(), (*value).to_owned());
+    }
+    Some(Engine {
+        environment,
+        ..Engine::default()
+    })
+}
+
+/// One small READ by decode and WRITE by prefill.
+pub(crate) fn small() -> Plan {
+    let leg = |operation, initiator| Leg {
+        operation,
+        initiator,
+        local: Memory::Host,
+        remote: Memory::Host,
+        bytes: 1 << 20,
+        repeats: 2,
+        warm_up: 1,
+    };
+    Plan {
+        legs: vec![
+            leg(Operation::Read, Side::Decode),
+            leg(Operation::Write, Side::Prefill),
+        ],
+        seconds: 60,
+        start_seconds: 30,
+        step_seconds: 15,
+        bytes_per_second: None,
+        gpu: 0,
+    }
+}

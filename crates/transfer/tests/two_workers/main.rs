@@ -1,0 +1,9 @@
+//! Real transfers of NIXL between two isolated workers on this machine.
+//!
+//! They need root, namespaces, and wheels of NIXL (`.ci/nixl` gets them); what is missing is said.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod faults;
+mod lab;
+mod transfers;

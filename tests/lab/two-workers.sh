@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# two-workers.sh - two isolated workers on this machine, as two pods of one node are: each with its own network, PID,
+# IPC, UTS and mount namespaces, a private /dev/shm, one interface eth0, and its pod's name as host name.
+#
+#   two-workers.sh up DIR [options]   starts them; returns when both are there
+#   two-workers.sh down DIR           ends them and everything in them
+#
+# Options
+#   --share-pid             both stay in this machine's PID and IPC namespaces (as with hostPID and hostIPC, or in one
+#                           pod): UCX then uses cma; with either one apart it does not
+#   --engine                an engine runs in each: tests/lab/engine.py, which holds a NIXL agent; without it, sleep
+#   --env NAME=VALUE        in the environment of both engines (may be repeated)
+#   --prefill-env, --decode-env   of one of them
+#
+# Needs root, unshare, nsenter and ip. Addresses (192.0.2.1 and 192.0.2.2 on eth0) exist inside of the namespaces only.
+# Afterwards DIR has:
+#   kubectl                 stands in for kubectl: `kubectl exec [-i] [-n NS] POD [-c C] -- ARGV...` runs ARGV in the
+#                           worker prefill-0 or decode-0, with the environment of an exec and not of the engine
+#   prefill-0.pid, decode-0.pid, *.log
+set -euo pipefail
+
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+
+die() {
+    echo "two-workers: $*" >&2
+    exit 1
+}
+
+down() {
+    local file pid
+    for file in "$1"/*.holder; do
+        [ -f "$file" ] || continue
+        pid="$(cat "$file")"
+        # What is in a PID namespace ends with its first process; --kill-child ends that one.
+        kill -KILL "$pid" 2>/dev/null || true
+        rm -f "$file"
+    done
+    for file in "$1"/*.pid; do
+        [ -f "$file" ] || continue
+        kill -KILL "$(cat "$file")" 2>/dev/null || true
+        rm -f "$file"
+    done
+}
+
+# What runs first in a worker.
+first() {
+    local name="$1" dir="$2" engine="$3"
+    shift 3
+    hostname "$name"
+    mount -t sysfs sysfs /sys 2>/dev/null || true
+    mount -t tmpfs tmpfs /dev/shm
+    ip link set lo up
+    : >"$dir/$name.ready"
+    # Its interface is put here from outside.
+    while ! ip -o -4 addr show eth0 2>/dev/null | grep -q inet; do sleep 0.02; done
+    cd /
+    if [ "$engine" = yes ]; then
+        exec env -i PATH="$PATH" HOME=/root HOSTNAME="$name" "$@" python3 "$here/engine.py"
+    fi
+    exec env -i PATH="$PATH" HOME=/root HOSTNAME="$name" "$@" sleep infinity
+}
+
+# start NAME DIR ENGINE NAMESPACES ENV...
+start() {
+    local name="$1" dir="$2" engine="$3" namespaces="$4" waited=0
+    shift 4
+    rm -f "$dir/$name.ready"
+    # shellcheck disable=SC2086
+    setsid unshare $namespaces --fork --kill-child \
+        bash "${BASH_SOURCE[0]}" first "$name" "$dir" "$engine" "$@" \
+        </dev/null >"$dir/$name.log" 2>&1 &
+    local holder=$!
+    echo "$holder" >"$dir/$name.holder"
+    while [ ! -e "$dir/$name.ready" ]; do
+        kill -0 "$holder" 2>/dev/null || die "$name does not start: $(cat "$dir/$name.log")"
+        [ "$waited" -lt 500 ] || die "$name does not start in 10 s"
+        sleep 0.02
+        waited=$((waited + 1))
+    done
+    tr -d ' ' <"/proc/$holder/task/$holder/children" >"$dir/$name.pid"
+    [ -s "$dir/$name.pid" ] || die "$name has no first process"
+}
+
+up() {
+    local dir="$1" share=no engine=no both=() prefill=() decode=()
+    shift
+    while [ "$#" -gt 0 ]; do
+        case "$1" in
+            --share-pid) share=yes ;;
+            --engine) engine=yes ;;
+            --env) both+=("$2"); shift ;;
+            --prefill-env) prefill+=("$2"); shift ;;
+            --decode-env) decode+=("$2"); shift ;;
+            *) die "unknown option $1" ;;
+        esac
+        shift
+    done
+    mkdir -p "$dir"
+    dir="$(cd "$dir" && pwd)"
+    local namespaces="--net --ipc --uts --mount --pid --mount-proc"
+    [ "$share" = no ] || namespaces="--net --uts --mount"
+    trap 'down "$dir"' ERR EXIT
+    start prefill-0 "$dir" "$engine" "$namespaces" "${both[@]}" "${prefill[@]}"
+    start decode-0 "$dir" "$engine" "$namespaces" "${both[@]}" "${decode[@]}"
+    local one two
+    one="$(cat "$dir/prefill-0.pid")"
+    two="$(cat "$dir/decode-0.pid")"
+    nsenter -t "$one" -n ip link add eth0 type veth peer name eth0 netns "$two"
+    nsenter -t "$one" -n ip link set eth0 up
+    nsenter -t "$two" -n ip link set eth0 up
+    nsenter -t "$one" -n ip addr add 192.0.2.1/24 dev eth0
+    nsenter -t "$two" -n ip addr add 192.0.2.2/24 dev eth0
+    cat >"$dir/kubectl" <<EOF
+#!/usr/bin/env bash
+# Stands in for kubectl: exec into one of two workers of this machine.
+set -euo pipefail
+[ "\${1:-}" = exec ] || { echo "error: only exec is here" >&2; exit 1; }
+shift
+pod=""
+while [ "\$#" -gt 0 ]; do
+    case "\$1" in
+        --) shift; break ;;
+        -i | -q | --stdin | --quiet | -i=true | --stdin=true) ;;
+        -n | -c | --namespace | --container | --context | --kubeconfig | --request-timeout) shift ;;
+        -n?* | -c?* | --namespace=* | --container=* | --context=* | --kubeconfig=* | --request-timeout=*) ;;
+        -*) echo "error: unknown flag \$1" >&2; exit 1 ;;
+        *) pod="\${1#pod/}" ;;
+    esac
+    shift
+done
+file="$dir/\$pod.pid"
+[ -n "\$pod" ] && [ -f "\$file" ] || { echo "Error from server (NotFound): pods \"\$pod\" not found" >&2; exit 1; }
+exec nsenter -t "\$(cat "\$file")" -n -p -i -u -m --wdns=/ -- \\
+    env -i PATH="$PATH" HOSTNAME="\$pod" HOME=/root KUBERNETES_SERVICE_HOST=192.0.2.254 "\$@"
+EOF
+    chmod +x "$dir/kubectl"
+    # Interfaces need a moment until they carry (IPv6's duplicate detection is not waited for).
+    local waited=0
+    until nsenter -t "$one" -n ip -o link show eth0 | grep -q 'state UP'; do
+        [ "$waited" -lt 200 ] || die "eth0 does not come up"
+        sleep 0.02
+        waited=$((waited + 1))
+    done
+    if [ "$engine" = yes ]; then
+        waited=0
+        until grep -q '^engine ready' "$dir/prefill-0.log" && grep -q '^engine ready' "$dir/decode-0.log"; do
+            [ "$waited" -lt 600 ] || die "an engine does not start: $(tail -n 3 "$dir"/*.log)"
+            sleep 0.05
+            waited=$((waited + 1))
+        done
+    fi
+    trap - ERR EXIT
+}
+
+[ "$#" -ge 2 ] || die "usage: two-workers.sh up|down DIR"
+case "$1" in
+    up) shift; up "$@" ;;
+    down) down "$2" ;;
+    first) shift; first "$@" ;;
+    *) die "unknown command $1" ;;
+esac

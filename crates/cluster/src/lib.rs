@@ -10,6 +10,7 @@ mod container;
 mod door;
 mod kubectl;
 mod kubectl_errors;
+mod logs;
 mod native;
 mod native_errors;
 mod objects;
@@ -20,7 +21,8 @@ mod survey;
 
 pub use access::{Access, Via};
 pub use container::{Answer, Limits};
-pub use door::{Cluster, Ended, Exec, Refusal, Session, Waiting};
+pub use door::{Cluster, Ended, Exec, Keep, Refusal, Session, Waiting};
+pub use logs::{Log, log};
 pub use objects::{named_pod, nodes, pods};
 pub use rights::{Right, missing_rights};
 pub use stop::Stop;

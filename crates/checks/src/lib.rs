@@ -40,6 +40,8 @@ pub use judge::{judge_env, judge_env_once, judge_env_with};
 pub use judge_nixl::{NixlFacts, judge_nixl};
 pub use judge_node::{NodeFacts, judge_node};
 pub use judge_pods::{Around, ProbedPod, judge_pods};
+pub use nixl::live::judge::judge_nixl_here;
+pub use nixl::live::view::{Beside, LogSeen, NoTrial, TrialSeen};
 pub use nixl::sides::LogFile;
 pub use node::ucx_transports::{Family, family};
 pub use node_topology::topology;

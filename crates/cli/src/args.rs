@@ -304,17 +304,17 @@ pub struct NixlArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub from: Vec<PathBuf>,
     /// What the process is for, where nothing else tells: settings that leave only TCP are then a failure
-    #[arg(long, value_enum, value_name = "ROLE", requires = "from")]
+    #[arg(long, value_enum, value_name = "ROLE")]
     pub role: Option<RoleArg>,
-    /// Namespace of the pod (not in this version)
-    #[arg(short, long)]
-    pub namespace: Option<String>,
-    /// Pod to look into; this host without it (not in this version)
+    /// Make a NIXL agent also in a pod that does not look like a KV worker
     #[arg(long, conflicts_with = "from")]
-    pub pod: Option<String>,
-    /// Container of the pod (not in this version)
-    #[arg(short, long)]
-    pub container: Option<String>,
+    pub force: bool,
+    /// Print what would run where, and run nothing in any pod
+    #[arg(long, conflicts_with = "from")]
+    pub dry_run: bool,
+    /// Which pods, and how to reach them.
+    #[command(flatten)]
+    pub pods: PodArgs,
     /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,

@@ -1,12 +1,14 @@
 //! The command line: reads inputs, runs the checks, writes reports, and says it all with one exit code.
 
 pub mod args;
+mod beside;
 mod decisions;
 mod explain;
 mod fix;
 mod interrupt;
 mod live;
 mod nixl;
+mod nixl_live;
 mod node;
 mod output;
 mod overwrite;

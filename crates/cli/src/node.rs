@@ -66,19 +66,19 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, String> {
     crate::finish(&report, &args.output)
 }
 
-/// This host or container.
+/// What the collecting script tells of this host or container.
 #[cfg(unix)]
-fn here(args: &NodeArgs) -> Result<ExitCode, String> {
+pub(crate) fn collected(sockets: bool) -> NodeFacts {
     crate::interrupt::watch();
-    let options = probe::local::Options::default();
+    let options = probe::local::Options {
+        sockets,
+        ..probe::local::Options::default()
+    };
     let collected = probe::local::run_anywhere(&options, |group| {
         // It ends its tools, which have process groups of their own.
         crate::interrupt::Running::new(group, rustix::process::Signal::TERM)
     });
-    let mut facts = NodeFacts {
-        role: args.role.map(role),
-        ..NodeFacts::default()
-    };
+    let mut facts = NodeFacts::default();
     match collected {
         Ok(stream) => {
             facts.gap = stream.gap().map(|gap| gap.to_string());
@@ -92,6 +92,16 @@ fn here(args: &NodeArgs) -> Result<ExitCode, String> {
             ));
         }
     }
+    facts
+}
+
+/// This host or container.
+#[cfg(unix)]
+fn here(args: &NodeArgs) -> Result<ExitCode, String> {
+    let facts = NodeFacts {
+        role: args.role.map(role),
+        ..collected(false)
+    };
     if args.topology {
         return topology(&facts.observation, &[], &Outputs::from_args(&args.output)?);
     }

@@ -10,7 +10,7 @@ use model::{PodObject, Report, Role};
 use recipe::live;
 
 use crate::args::PodArgs;
-use crate::interrupt;
+use crate::{beside, interrupt};
 
 /// Whether pods of a cluster are meant, and not this host.
 pub(crate) fn are_meant(args: &PodArgs) -> Result<bool, String> {
@@ -35,13 +35,33 @@ pub(crate) fn are_meant(args: &PodArgs) -> Result<bool, String> {
 
 /// `node` over pods.
 pub(crate) fn node(args: &PodArgs, role: Option<Role>) -> Result<Report, String> {
-    let (mut pods, around) = look(args)?;
+    let (mut pods, around) = looked(args, None)?;
+    of_role(&mut pods, role);
+    Ok(checks::judge_pods("node", pods, &around, scope(args)))
+}
+
+/// `nixl` over pods.
+pub(crate) fn nixl(
+    args: &PodArgs,
+    role: Option<Role>,
+    look: beside::Look,
+) -> Result<Report, String> {
+    let (mut pods, around) = looked(args, Some(look))?;
+    of_role(&mut pods, role);
+    Ok(checks::judge_pods("nixl", pods, &around, scope(args)))
+}
+
+/// The pods that are meant, without a look inside any.
+pub(crate) fn chosen(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String> {
+    looked(args, Some(beside::Look::Nowhere))
+}
+
+fn of_role(pods: &mut [ProbedPod], role: Option<Role>) {
     if role.is_some() {
         for facts in pods.iter_mut().filter_map(|pod| pod.probed.as_mut().ok()) {
             facts.role = role;
         }
     }
-    Ok(checks::judge_pods("node", pods, &around, scope(args)))
 }
 
 /// What was asked for, as given.
@@ -110,8 +130,11 @@ fn access(args: &PodArgs) -> Result<Access, String> {
     })
 }
 
-/// Looks into the pods that are meant.
-fn look(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String> {
+/// Looks into the pods that are meant; for `nixl` at more than `node` does.
+fn looked(
+    args: &PodArgs,
+    nixl: Option<beside::Look>,
+) -> Result<(Vec<ProbedPod>, Around), String> {
     let access = access(args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -122,13 +145,18 @@ fn look(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String> {
     interrupt::watch();
     let on_signal = stop.clone();
     interrupt::tell(move || on_signal.stop());
-    let looked = runtime.block_on(gather(args, &access, &stop));
+    let looked = runtime.block_on(gather(args, &access, nixl, &stop));
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
     Ok(looked)
 }
 
-async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>, Around) {
+async fn gather(
+    args: &PodArgs,
+    access: &Access,
+    nixl: Option<beside::Look>,
+    stop: &Stop,
+) -> (Vec<ProbedPod>, Around) {
     let mut around = Around {
         asked: asked(args),
         ..Around::default()
@@ -149,6 +177,10 @@ async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>
         tokio::spawn(async move { cluster::nodes(&*cluster, &stop).await })
     };
     let mut chosen = meant(args, &*cluster, &mut around, stop).await;
+    if matches!(nixl, Some(beside::Look::Nowhere)) {
+        nodes.abort();
+        return (chosen, around);
+    }
     let picks: Vec<Pick> = chosen
         .iter()
         .filter(|pod| pod.probed.is_ok())
@@ -160,6 +192,7 @@ async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>
         .collect();
     let limits = Limits {
         timeout: args.timeout,
+        sockets: nixl.is_some(),
         ..Limits::default()
     };
     let concurrency = usize::from(args.concurrency);
@@ -167,6 +200,9 @@ async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>
     let waiting = chosen.iter_mut().filter(|pod| pod.probed.is_ok());
     for (pod, looked) in waiting.zip(looked) {
         put(pod, looked);
+    }
+    if let Some(look) = nixl {
+        beside::look(&cluster, &mut chosen, look, args, stop).await;
     }
     around.nodes = tokio::select! {
         read = nodes => read.unwrap_or_else(|_| Err(interrupted())),

@@ -23,6 +23,8 @@ pub struct Limits {
     pub timeout: Duration,
     /// Bytes that are read.
     pub max_bytes: usize,
+    /// Whether the engine's sockets and queue pairs are looked at.
+    pub sockets: bool,
 }
 
 impl Default for Limits {
@@ -30,6 +32,7 @@ impl Default for Limits {
         Self {
             timeout: Duration::from_mins(1),
             max_bytes: 8 * 1024 * 1024,
+            sockets: false,
         }
     }
 }
@@ -48,20 +51,23 @@ pub struct Answer {
 }
 
 /// What a shell is told to do; the script follows on its standard input.
-pub(crate) fn command(limits: &Limits) -> Vec<String> {
+pub fn command(limits: &Limits) -> Vec<String> {
     // What is left after it is for the way there and back.
     let whole = limits.timeout.as_secs();
     let limit = whole.saturating_sub(20).clamp(1, 25);
     let tool_limit = 10.min(limit);
-    [
+    let mut words = vec![
         "sh".to_owned(),
         "-s".to_owned(),
         "--".to_owned(),
         format!("limit={limit}"),
         format!("tool_limit={tool_limit}"),
-        "watch=yes".to_owned(),
-    ]
-    .into()
+    ];
+    if limits.sockets {
+        words.push("sockets=yes".to_owned());
+    }
+    words.push("watch=yes".to_owned());
+    words
 }
 
 /// Looks into one container.

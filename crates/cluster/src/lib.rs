@@ -20,7 +20,7 @@ mod stop;
 mod survey;
 
 pub use access::{Access, Via};
-pub use container::{Answer, Limits};
+pub use container::{Answer, Limits, command};
 pub use door::{Cluster, Ended, Exec, Keep, Refusal, Session, Waiting};
 pub use logs::{Log, log};
 pub use objects::{named_pod, nodes, pods};

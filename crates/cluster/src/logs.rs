@@ -12,7 +12,7 @@ use crate::patience::patiently;
 use crate::stop::Stop;
 
 /// Bytes of each end.
-pub const PART: usize = 4 * 1024 * 1024;
+const PART: usize = 4 * 1024 * 1024;
 /// A log whose lines are all shorter is hardly one.
 const SHORTEST_LINE: usize = 20;
 /// What is looked for in the end, to know where the beginning stopped.

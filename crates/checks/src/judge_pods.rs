@@ -299,6 +299,7 @@ fn report(
         scope,
         deployments,
         results,
+        transfers: Vec::new(),
         coverage,
         readiness,
         verdict,

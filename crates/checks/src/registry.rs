@@ -63,6 +63,10 @@ pub const CHECKS: &[Check] = &[
     node::gdrcopy::CHECK,
     node::ucx_build::CHECK,
     node::ucx_transports::CHECK,
+    // A measured transfer.
+    nixl::transfer::CHECK,
+    nixl::transfer_path::CHECK,
+    nixl::transfer_rate::CHECK,
     nixl::ucx_settings::CHECK,
     nixl::ucx_messages::CHECK,
     nixl::ucx_connections::CHECK,

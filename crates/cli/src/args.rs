@@ -1,11 +1,15 @@
 //! Command line arguments. Help, completions and man pages are made from these definitions.
 
+mod transfer;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+pub use transfer::TransferArgs;
 
 /// Says from evidence whether KV transfer between prefill and decode workers runs over RDMA or NVLink,
 /// and what to fix first.
@@ -306,15 +310,12 @@ pub struct NixlArgs {
     /// What the process is for, where nothing else tells: settings that leave only TCP are then a failure
     #[arg(long, value_enum, value_name = "ROLE", requires = "from")]
     pub role: Option<RoleArg>,
-    /// Namespace of the pod (not in this version)
-    #[arg(short, long)]
-    pub namespace: Option<String>,
-    /// Pod to look into; this host without it (not in this version)
-    #[arg(long, conflicts_with = "from")]
-    pub pod: Option<String>,
-    /// Container of the pod (not in this version)
-    #[arg(short, long)]
-    pub container: Option<String>,
+    /// Which pods, and how to reach them.
+    #[command(flatten)]
+    pub pods: PodArgs,
+    /// What moves between two of them.
+    #[command(flatten)]
+    pub transfer: TransferArgs,
     /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,

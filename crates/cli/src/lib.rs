@@ -13,6 +13,7 @@ mod overwrite;
 mod pods;
 mod render;
 mod sources;
+mod transfer;
 mod vars;
 
 use std::io::{self, Write as _};
@@ -54,6 +55,14 @@ fn complain(message: &str) {
         "check-interconnect: {}",
         report::visible(message)
     );
+}
+
+/// Tells what is about to be done, beside the report.
+fn tell(text: &str) {
+    let mut err = io::stderr().lock();
+    for line in text.lines() {
+        let _closed_terminal = writeln!(err, "{}", report::visible(line));
+    }
 }
 
 /// What clap says, which repeats what was typed.

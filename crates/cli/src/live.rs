@@ -39,6 +39,7 @@ pub(crate) fn not_built(command: &'static str) -> Report {
         scope: Vec::new(),
         deployments: Vec::new(),
         results: vec![result],
+        transfers: Vec::new(),
         coverage: Coverage {
             facts_missing: 1,
             ..Coverage::default()

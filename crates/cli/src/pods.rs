@@ -45,7 +45,7 @@ pub(crate) fn node(args: &PodArgs, role: Option<Role>) -> Result<Report, String>
 }
 
 /// What was asked for, as given.
-fn scope(args: &PodArgs) -> Vec<String> {
+pub(crate) fn scope(args: &PodArgs) -> Vec<String> {
     let mut scope: Vec<String> = args.pod.iter().map(|pod| format!("pod {pod}")).collect();
     scope.extend(args.selector.iter().map(|s| format!("pods with {s}")));
     if args.all {
@@ -58,7 +58,7 @@ fn scope(args: &PodArgs) -> Vec<String> {
 }
 
 /// The options that ask for the same again.
-fn asked(args: &PodArgs) -> Vec<String> {
+pub(crate) fn asked(args: &PodArgs) -> Vec<String> {
     let mut words = Vec::new();
     let mut put = |option: &str, value: Option<&str>| {
         if let Some(value) = value {
@@ -85,7 +85,7 @@ fn asked(args: &PodArgs) -> Vec<String> {
     words
 }
 
-fn access(args: &PodArgs) -> Result<Access, String> {
+pub(crate) fn access(args: &PodArgs) -> Result<Access, String> {
     let via = match args.via.as_deref() {
         None => Via::Api,
         Some(words) => {
@@ -113,6 +113,15 @@ fn access(args: &PodArgs) -> Result<Access, String> {
 /// Looks into the pods that are meant.
 fn look(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String> {
     let access = access(args)?;
+    let (runtime, stop) = runtime()?;
+    let looked = runtime.block_on(gather(args, &access, &stop));
+    // Nothing may wait for a credential plugin that hangs.
+    runtime.shutdown_background();
+    Ok(looked)
+}
+
+/// What asks a cluster, and how it is told to stop.
+pub(crate) fn runtime() -> Result<(tokio::runtime::Runtime, Stop), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -122,10 +131,7 @@ fn look(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String> {
     interrupt::watch();
     let on_signal = stop.clone();
     interrupt::tell(move || on_signal.stop());
-    let looked = runtime.block_on(gather(args, &access, &stop));
-    // Nothing may wait for a credential plugin that hangs.
-    runtime.shutdown_background();
-    Ok(looked)
+    Ok((runtime, stop))
 }
 
 async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>, Around) {
@@ -133,22 +139,37 @@ async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>
         asked: asked(args),
         ..Around::default()
     };
-    let opened = tokio::select! {
-        opened = cluster::open(access) => opened,
-        () = stop.stopped() => Err(Fault::new(FaultKind::Interrupted, "the run was ended first")),
-    };
-    let cluster: Arc<dyn Cluster> = match opened {
-        Ok(cluster) => Arc::from(cluster),
+    let cluster = match open(access, stop).await {
+        Ok(cluster) => cluster,
         Err(fault) => {
             around.faults.push(fault);
             return (Vec::new(), around);
         }
     };
+    let chosen = gather_in(args, &cluster, &mut around, stop).await;
+    (chosen, around)
+}
+
+/// Opens the way into the cluster.
+pub(crate) async fn open(access: &Access, stop: &Stop) -> Result<Arc<dyn Cluster>, Fault> {
+    tokio::select! {
+        opened = cluster::open(access) => opened.map(Arc::from),
+        () = stop.stopped() => Err(interrupted()),
+    }
+}
+
+/// Looks into the pods that are meant, of a cluster that is open.
+pub(crate) async fn gather_in(
+    args: &PodArgs,
+    cluster: &Arc<dyn Cluster>,
+    around: &mut Around,
+    stop: &Stop,
+) -> Vec<ProbedPod> {
     let nodes = {
-        let (cluster, stop) = (Arc::clone(&cluster), stop.clone());
+        let (cluster, stop) = (Arc::clone(cluster), stop.clone());
         tokio::spawn(async move { cluster::nodes(&*cluster, &stop).await })
     };
-    let mut chosen = meant(args, &*cluster, &mut around, stop).await;
+    let mut chosen = meant(args, &**cluster, around, stop).await;
     let picks: Vec<Pick> = chosen
         .iter()
         .filter(|pod| pod.probed.is_ok())
@@ -163,7 +184,7 @@ async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>
         ..Limits::default()
     };
     let concurrency = usize::from(args.concurrency);
-    let looked = cluster::look_into(&cluster, picks, concurrency, limits, stop, |_| ()).await;
+    let looked = cluster::look_into(cluster, picks, concurrency, limits, stop, |_| ()).await;
     let waiting = chosen.iter_mut().filter(|pod| pod.probed.is_ok());
     for (pod, looked) in waiting.zip(looked) {
         put(pod, looked);
@@ -179,7 +200,7 @@ async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>
             .collect()
     })
     .map_err(of_nodes);
-    (chosen, around)
+    chosen
 }
 
 fn interrupted() -> Fault {
@@ -202,7 +223,10 @@ async fn meant(
     around: &mut Around,
     stop: &Stop,
 ) -> Vec<ProbedPod> {
-    let namespace = cluster.namespace().to_owned();
+    let namespace = args
+        .namespace
+        .clone()
+        .unwrap_or_else(|| cluster.namespace().to_owned());
     let mut chosen = Vec::new();
     if args.selector.is_none() && !args.all {
         for name in &args.pod {

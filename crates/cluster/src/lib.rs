@@ -6,6 +6,7 @@
 
 mod access;
 mod api_status;
+mod command;
 mod container;
 mod door;
 mod kubectl;
@@ -19,6 +20,7 @@ mod stop;
 mod survey;
 
 pub use access::{Access, Via};
+pub use command::start;
 pub use container::{Answer, Limits};
 pub use door::{Cluster, Ended, Exec, Refusal, Session, Waiting};
 pub use objects::{named_pod, nodes, pods};

@@ -3,6 +3,7 @@
 use crate::finding::Findings;
 use crate::nixl::live::view::NixlView;
 use crate::nixl::sides::Side;
+use crate::nixl::transfer::TransferView;
 use crate::node_view::NodeView;
 use crate::pod::view::{PodView, PodsView};
 use crate::view::View;
@@ -38,6 +39,8 @@ pub(crate) enum Run {
     Pod(fn(&PodView<'_>, &mut Findings)),
     /// All pods that were asked for, and the cluster's nodes.
     Pods(fn(&PodsView<'_>, &mut Findings)),
+    /// A transfer that was measured between two workers.
+    Transfer(fn(&TransferView<'_>, &mut Findings)),
 }
 
 /// One failure mode.

@@ -63,6 +63,7 @@ pub fn judge_nixl(facts: &NixlFacts, scope: Vec<String>) -> Report {
         scope,
         deployments: Vec::new(),
         results,
+        transfers: Vec::new(),
         coverage,
         readiness,
         verdict,

@@ -75,6 +75,21 @@ pub fn judge_pods(
     around: &Around,
     scope: Vec<String>,
 ) -> Report {
+    judged(command, false, pods, around, scope)
+}
+
+/// Judges NIXL in containers of pods, and nothing else of them.
+pub fn judge_nixl_pods(pods: Vec<ProbedPod>, around: &Around, scope: Vec<String>) -> Report {
+    judged("nixl", true, pods, around, scope)
+}
+
+fn judged(
+    command: &'static str,
+    nixl: bool,
+    pods: Vec<ProbedPod>,
+    around: &Around,
+    scope: Vec<String>,
+) -> Report {
     let mut pods = pods;
     let mut prepared: Vec<Prepared> = pods.iter_mut().map(prepare).collect();
     let members: Vec<Member<'_>> = pods
@@ -105,7 +120,6 @@ pub fn judge_pods(
         }
     }
     let mut results: Vec<CheckResult> = Vec::new();
-    let nixl = command == NIXL;
     if !nixl {
         for (number, group) in groups.iter().enumerate() {
             results.extend(of_deployment(number, group, &pods, &prepared));
@@ -187,9 +201,7 @@ pub fn judge_pods(
 /// A rule of settings that an engine's process and a deployment have in common: told once.
 const ALSO_OF_DEPLOYMENT: &str = "nixl/ucx-settings";
 
-/// The command that looks at NIXL only.
-const NIXL: &str = "nixl";
-/// What it tells of pods: whether they could be looked into. Their specs are `node`'s.
+/// What `nixl` tells of pods: whether they could be looked into. Their specs are `node`'s.
 const OF_PODS: [&str; 3] = ["pod/access", "pod/state", "pod/choice"];
 
 /// What is known of NIXL in one container.
@@ -352,6 +364,7 @@ fn report(
         scope,
         deployments,
         results,
+        transfers: Vec::new(),
         coverage,
         readiness,
         verdict,

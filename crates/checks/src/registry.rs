@@ -63,6 +63,10 @@ pub const CHECKS: &[Check] = &[
     node::gdrcopy::CHECK,
     node::ucx_build::CHECK,
     node::ucx_transports::CHECK,
+    // A measured transfer.
+    nixl::transfer::CHECK,
+    nixl::transfer_path::CHECK,
+    nixl::transfer_rate::CHECK,
     // NIXL in an engine that runs.
     nixl::live::libraries::CHECK,
     nixl::live::backends::CHECK,

@@ -1,11 +1,15 @@
 //! Command line arguments. Help, completions and man pages are made from these definitions.
 
+mod transfer;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+pub use transfer::TransferArgs;
 
 /// Says from evidence whether KV transfer between prefill and decode workers runs over RDMA or NVLink,
 /// and what to fix first.
@@ -306,15 +310,12 @@ pub struct NixlArgs {
     /// What the process is for, where nothing else tells: settings that leave only TCP are then a failure
     #[arg(long, value_enum, value_name = "ROLE")]
     pub role: Option<RoleArg>,
-    /// Make a NIXL agent also in a pod that does not look like a KV worker
-    #[arg(long, conflicts_with = "from")]
-    pub force: bool,
-    /// Print what would run where, and run nothing in any pod
-    #[arg(long, conflicts_with = "from")]
-    pub dry_run: bool,
     /// Which pods, and how to reach them.
     #[command(flatten)]
     pub pods: PodArgs,
+    /// What moves between two of them.
+    #[command(flatten)]
+    pub transfer: TransferArgs,
     /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,

@@ -2,12 +2,15 @@
 //! place.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use checks::{Beside, LogSeen, ProbedPod};
-use cluster::{Cluster, Stop};
-use model::pod::Fault;
+use checks::{Beside, LogSeen, NoTrial, NodeFacts, ProbedPod, TrialSeen};
+use cluster::{Cluster, Exec, Printed, Program, Session, Stop};
+use model::pod::{Fault, FaultKind};
+use recipe::live;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use transfer::readiness::{self, Ready};
 
 use crate::args::PodArgs;
 
@@ -23,31 +26,56 @@ pub(crate) enum Look {
     },
 }
 
+/// How long an agent may take, of the time that a container has.
+pub(crate) fn seconds(args: &PodArgs) -> u32 {
+    let whole = u32::try_from(args.timeout.as_secs()).unwrap_or(u32::MAX);
+    whole.saturating_sub(20).clamp(5, 40)
+}
+
+/// What is tried in one container.
+struct Task {
+    index: usize,
+    exec: Exec,
+    trial: Result<Ready, NoTrial>,
+}
+
 /// Looks beside the pods that were looked into.
 pub(crate) async fn look(
     cluster: &Arc<dyn Cluster>,
     pods: &mut [ProbedPod],
-    _look: Look,
+    look: Look,
     args: &PodArgs,
     stop: &Stop,
 ) {
+    let Look::Inside { force } = look else { return };
     let gate = Arc::new(Semaphore::new(usize::from(args.concurrency).max(1)));
     let mut tasks = JoinSet::new();
     for (index, pod) in pods.iter().enumerate() {
-        if pod.probed.is_err() {
-            continue;
-        }
+        let Ok(facts) = &pod.probed else { continue };
         let (cluster, gate, stop) = (Arc::clone(cluster), Arc::clone(&gate), stop.clone());
-        let (namespace, name) = (pod.object.namespace.clone(), pod.object.name.clone());
-        let container = pod.container.clone();
+        let task = Task {
+            index,
+            exec: Exec {
+                namespace: pod.object.namespace.clone(),
+                pod: pod.object.name.clone(),
+                container: pod.container.clone(),
+                command: Vec::new(),
+            },
+            trial: may_try(pod, force).and_then(|()| place(facts, seconds(args))),
+        };
+        let timeout = args.timeout;
         tasks.spawn(async move {
             let _slot = gate.acquire_owned().await;
-            let log = read_log(&*cluster, &namespace, &name, &container, &stop).await;
+            let log = read_log(&*cluster, &task.exec, &stop).await;
+            let trial = match task.trial {
+                Ok(ready) => in_pod(&*cluster, task.exec, &ready, timeout, &stop).await,
+                Err(why) => Err(why),
+            };
             let beside = Beside {
                 log: Some(log),
-                trial: None,
+                trial: Some(trial),
             };
-            (index, beside)
+            (task.index, beside)
         });
     }
     while let Some(done) = tasks.join_next().await {
@@ -58,14 +86,116 @@ pub(crate) async fn look(
     }
 }
 
+/// Nothing is started in a pod that is not for it.
+pub(crate) fn may_try(pod: &ProbedPod, force: bool) -> Result<(), NoTrial> {
+    let worker = pod.worker.as_slice();
+    if force || live::kv_worker(&pod.object, worker).is_some() {
+        return Ok(());
+    }
+    Err(NoTrial::NotAKvWorker(format!(
+        "the pod does not look like a KV worker: {}",
+        live::passed_over(&pod.object, worker)
+    )))
+}
+
+/// The process whose place an agent takes.
+fn place(facts: &NodeFacts, seconds: u32) -> Result<Ready, NoTrial> {
+    let processes = &facts.observation.process.processes;
+    if processes.is_empty() {
+        return Err(NoTrial::NoEngine(
+            "no engine process was seen here".to_owned(),
+        ));
+    }
+    Ready::of(processes, seconds).ok_or_else(|| {
+        NoTrial::NoEngine("no process of the engine has libnixl loaded".to_owned())
+    })
+}
+
+async fn in_pod(
+    cluster: &dyn Cluster,
+    exec: Exec,
+    ready: &Ready,
+    timeout: Duration,
+    stop: &Stop,
+) -> Result<TrialSeen, NoTrial> {
+    let exec = Exec {
+        command: ready.command(),
+        ..exec
+    };
+    let session = cluster::start(cluster, &exec, timeout, stop)
+        .await
+        .map_err(NoTrial::Fault)?;
+    tried(session, ready, timeout, stop).await
+}
+
+/// Bytes of what NIXL and UCX print; a thousand lines are usual.
+const MAX_PRINTED: usize = 6 * 1024 * 1024;
+/// Bytes of what the program itself says.
+const MAX_SAID: usize = 1024 * 1024;
+
+async fn tried(
+    session: Session,
+    ready: &Ready,
+    timeout: Duration,
+    stop: &Stop,
+) -> Result<TrialSeen, NoTrial> {
+    let input = ready.input();
+    let program = Program {
+        input: &input,
+        max_bytes: MAX_SAID,
+        max_errors: MAX_PRINTED,
+        timeout,
+        is_last: readiness::is_complete,
+    };
+    let Printed { out, err, fault } = cluster::converse(session, &program, stop).await;
+    match readiness::read(ready, &out, &err) {
+        Ok((mut trial, printed)) => {
+            if let (Some(fault), Some(stopped)) = (fault, trial.stopped.as_mut()) {
+                *stopped = format!("{stopped}: {}", fault.detail);
+            }
+            Ok(TrialSeen { trial, printed })
+        }
+        Err(words) => Err(match fault {
+            Some(fault) if fault.kind != FaultKind::ScriptFailed => NoTrial::Fault(fault),
+            Some(fault) => NoTrial::CouldNotRun(format!("{}: {words}", fault.detail)),
+            None => NoTrial::CouldNotRun(words),
+        }),
+    }
+}
+
+/// An agent in the place of an engine of this host.
+pub(crate) fn here(facts: &NodeFacts) -> Result<TrialSeen, NoTrial> {
+    const TIMEOUT: Duration = Duration::from_mins(1);
+    let ready = place(facts, 40)?;
+    let broken = |error: std::io::Error| NoTrial::CouldNotRun(error.to_string());
+    let (runtime, stop) = crate::pods::runtime().map_err(NoTrial::CouldNotRun)?;
+    runtime.block_on(async {
+        let (mut child, streams) = transfer::local::spawn(&ready.command()).map_err(broken)?;
+        let session = Session {
+            stdin: streams.stdin,
+            stdout: streams.stdout,
+            stderr: streams.stderr,
+            end: Box::pin(async move {
+                match child.wait().await {
+                    Ok(status) => cluster::Ended::Code(status.code().unwrap_or(-1)),
+                    Err(error) => cluster::Ended::Fault(Fault::new(
+                        FaultKind::ScriptFailed,
+                        error.to_string(),
+                    )),
+                }
+            }),
+        };
+        tried(session, &ready, TIMEOUT, &stop).await
+    })
+}
+
 async fn read_log(
     cluster: &dyn Cluster,
-    namespace: &str,
-    pod: &str,
-    container: &str,
+    exec: &Exec,
     stop: &Stop,
 ) -> Result<LogSeen, Fault> {
-    let log = cluster::log(cluster, namespace, pod, container, stop).await?;
+    let (namespace, pod) = (&exec.namespace, &exec.pod);
+    let log = cluster::log(cluster, namespace, pod, &exec.container, stop).await?;
     let mut recogniser = probe::Recogniser::new(&format!("log of {pod}"));
     for part in [&log.first, &log.last] {
         for line in part.split_inclusive(|byte| *byte == b'\n') {

@@ -5,22 +5,30 @@ use std::process::ExitCode;
 use checks::{Beside, NodeFacts};
 
 use crate::args::NixlArgs;
-use crate::beside::Look;
+use crate::beside::{self, Look};
 use crate::node::{collected, role};
-use crate::pods;
+use crate::{dry_run, pods};
 
 pub(crate) fn run(args: &NixlArgs) -> Result<ExitCode, String> {
     let in_pods = pods::are_meant(&args.pods)?;
+    if args.transfer.dry_run {
+        return dry_run::print(args, in_pods);
+    }
     let role = args.role.map(role);
     if in_pods {
-        let look = Look::Inside { force: args.force };
+        let look = Look::Inside {
+            force: args.transfer.force,
+        };
         return crate::finish(&pods::nixl(&args.pods, role, look)?, &args.output);
     }
-    let facts = NodeFacts {
+    let mut facts = NodeFacts {
         role,
-        nixl: Some(Box::new(Beside::default())),
         ..collected(true)
     };
+    facts.nixl = Some(Box::new(Beside {
+        log: None,
+        trial: Some(beside::here(&facts)),
+    }));
     let report = checks::judge_nixl_here(&facts, Vec::new());
     crate::finish(&report, &args.output)
 }

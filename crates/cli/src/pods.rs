@@ -48,7 +48,7 @@ pub(crate) fn nixl(
 ) -> Result<Report, String> {
     let (mut pods, around) = looked(args, Some(look))?;
     of_role(&mut pods, role);
-    Ok(checks::judge_pods("nixl", pods, &around, scope(args)))
+    Ok(checks::judge_nixl_pods(pods, &around, scope(args)))
 }
 
 /// The pods that are meant, without a look inside any.
@@ -65,7 +65,7 @@ fn of_role(pods: &mut [ProbedPod], role: Option<Role>) {
 }
 
 /// What was asked for, as given.
-fn scope(args: &PodArgs) -> Vec<String> {
+pub(crate) fn scope(args: &PodArgs) -> Vec<String> {
     let mut scope: Vec<String> = args.pod.iter().map(|pod| format!("pod {pod}")).collect();
     scope.extend(args.selector.iter().map(|s| format!("pods with {s}")));
     if args.all {
@@ -78,7 +78,7 @@ fn scope(args: &PodArgs) -> Vec<String> {
 }
 
 /// The options that ask for the same again.
-fn asked(args: &PodArgs) -> Vec<String> {
+pub(crate) fn asked(args: &PodArgs) -> Vec<String> {
     let mut words = Vec::new();
     let mut put = |option: &str, value: Option<&str>| {
         if let Some(value) = value {
@@ -105,7 +105,7 @@ fn asked(args: &PodArgs) -> Vec<String> {
     words
 }
 
-fn access(args: &PodArgs) -> Result<Access, String> {
+pub(crate) fn access(args: &PodArgs) -> Result<Access, String> {
     let via = match args.via.as_deref() {
         None => Via::Api,
         Some(words) => {
@@ -136,6 +136,15 @@ fn looked(
     nixl: Option<beside::Look>,
 ) -> Result<(Vec<ProbedPod>, Around), String> {
     let access = access(args)?;
+    let (runtime, stop) = runtime()?;
+    let looked = runtime.block_on(gather(args, &access, nixl, &stop));
+    // Nothing may wait for a credential plugin that hangs.
+    runtime.shutdown_background();
+    Ok(looked)
+}
+
+/// What asks a cluster, and how it is told to stop.
+pub(crate) fn runtime() -> Result<(tokio::runtime::Runtime, Stop), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -145,10 +154,7 @@ fn looked(
     interrupt::watch();
     let on_signal = stop.clone();
     interrupt::tell(move || on_signal.stop());
-    let looked = runtime.block_on(gather(args, &access, nixl, &stop));
-    // Nothing may wait for a credential plugin that hangs.
-    runtime.shutdown_background();
-    Ok(looked)
+    Ok((runtime, stop))
 }
 
 async fn gather(
@@ -161,26 +167,51 @@ async fn gather(
         asked: asked(args),
         ..Around::default()
     };
-    let opened = tokio::select! {
-        opened = cluster::open(access) => opened,
-        () = stop.stopped() => Err(Fault::new(FaultKind::Interrupted, "the run was ended first")),
-    };
-    let cluster: Arc<dyn Cluster> = match opened {
-        Ok(cluster) => Arc::from(cluster),
+    let cluster = match open(access, stop).await {
+        Ok(cluster) => cluster,
         Err(fault) => {
             around.faults.push(fault);
             return (Vec::new(), around);
         }
     };
+    let chosen = gather_for(args, &cluster, &mut around, nixl, stop).await;
+    (chosen, around)
+}
+
+/// Opens the way into the cluster.
+pub(crate) async fn open(access: &Access, stop: &Stop) -> Result<Arc<dyn Cluster>, Fault> {
+    tokio::select! {
+        opened = cluster::open(access) => opened.map(Arc::from),
+        () = stop.stopped() => Err(interrupted()),
+    }
+}
+
+/// Looks into the pods that are meant, of a cluster that is open.
+pub(crate) async fn gather_in(
+    args: &PodArgs,
+    cluster: &Arc<dyn Cluster>,
+    around: &mut Around,
+    stop: &Stop,
+) -> Vec<ProbedPod> {
+    gather_for(args, cluster, around, None, stop).await
+}
+
+/// The same; for `nixl` at more than `node` does.
+async fn gather_for(
+    args: &PodArgs,
+    cluster: &Arc<dyn Cluster>,
+    around: &mut Around,
+    nixl: Option<beside::Look>,
+    stop: &Stop,
+) -> Vec<ProbedPod> {
+    if matches!(nixl, Some(beside::Look::Nowhere)) {
+        return meant(args, &**cluster, around, stop).await;
+    }
     let nodes = {
-        let (cluster, stop) = (Arc::clone(&cluster), stop.clone());
+        let (cluster, stop) = (Arc::clone(cluster), stop.clone());
         tokio::spawn(async move { cluster::nodes(&*cluster, &stop).await })
     };
-    let mut chosen = meant(args, &*cluster, &mut around, stop).await;
-    if matches!(nixl, Some(beside::Look::Nowhere)) {
-        nodes.abort();
-        return (chosen, around);
-    }
+    let mut chosen = meant(args, &**cluster, around, stop).await;
     let picks: Vec<Pick> = chosen
         .iter()
         .filter(|pod| pod.probed.is_ok())
@@ -196,13 +227,13 @@ async fn gather(
         ..Limits::default()
     };
     let concurrency = usize::from(args.concurrency);
-    let looked = cluster::look_into(&cluster, picks, concurrency, limits, stop, |_| ()).await;
+    let looked = cluster::look_into(cluster, picks, concurrency, limits, stop, |_| ()).await;
     let waiting = chosen.iter_mut().filter(|pod| pod.probed.is_ok());
     for (pod, looked) in waiting.zip(looked) {
         put(pod, looked);
     }
     if let Some(look) = nixl {
-        beside::look(&cluster, &mut chosen, look, args, stop).await;
+        beside::look(cluster, &mut chosen, look, args, stop).await;
     }
     around.nodes = tokio::select! {
         read = nodes => read.unwrap_or_else(|_| Err(interrupted())),
@@ -215,7 +246,7 @@ async fn gather(
             .collect()
     })
     .map_err(of_nodes);
-    (chosen, around)
+    chosen
 }
 
 fn interrupted() -> Fault {
@@ -238,7 +269,10 @@ async fn meant(
     around: &mut Around,
     stop: &Stop,
 ) -> Vec<ProbedPod> {
-    let namespace = cluster.namespace().to_owned();
+    let namespace = args
+        .namespace
+        .clone()
+        .unwrap_or_else(|| cluster.namespace().to_owned());
     let mut chosen = Vec::new();
     if args.selector.is_none() && !args.all {
         for name in &args.pod {

@@ -6,6 +6,7 @@
 
 mod access;
 mod api_status;
+mod command;
 mod container;
 mod door;
 mod kubectl;
@@ -15,15 +16,18 @@ mod native;
 mod native_errors;
 mod objects;
 mod patience;
+mod program;
 mod rights;
 mod stop;
 mod survey;
 
 pub use access::{Access, Via};
+pub use command::start;
 pub use container::{Answer, Limits, command};
 pub use door::{Cluster, Ended, Exec, Keep, Refusal, Session, Waiting};
 pub use logs::{Log, log};
 pub use objects::{named_pod, nodes, pods};
+pub use program::{Printed, Program, converse};
 pub use rights::{Right, missing_rights};
 pub use stop::Stop;
 pub use survey::{Looked, Pick, look_into};

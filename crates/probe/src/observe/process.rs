@@ -175,7 +175,7 @@ fn libraries(facts: &Facts<'_>, pid: &str) -> Fact<Vec<MappedLibrary>> {
 }
 
 /// `libucp` of `/x/libucp-1a2b3c4d.so.0.0.0`: wheels add a hash to the names of the libraries that they bring.
-fn library_name(path: &str) -> String {
+pub fn library_name(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let stem = file.split(".so").next().unwrap_or(file);
     let name = match stem.rsplit_once('-') {

@@ -113,7 +113,7 @@ fn reason(view: &NixlView<'_>, backend: &str) -> Option<String> {
         .of("nixl-plugin-not-loaded")
         .find(|event| {
             event
-                .field("plugin")
+                .field("path")
                 .is_some_and(|path| path.ends_with(&file))
         })
         .and_then(|event| event.field("error"))

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use model::observation::log::Severity;
 use model::verdict::readiness_of;
 use model::{
     CheckResult, Grade, NextStep, PodObject, Readiness, Reason, Report, Role, Status, Subject,
@@ -70,6 +71,7 @@ pub fn judge_nixl_here(facts: &NodeFacts, steps: Vec<NextStep>) -> Report {
     Report {
         command: "nixl",
         scope: Vec::new(),
+        transfers: Vec::new(),
         deployments: Vec::new(),
         coverage: coverage(facts, &results),
         results,
@@ -166,8 +168,14 @@ fn of_printed(
     role: Option<Role>,
     told: &[CheckResult],
 ) -> Vec<CheckResult> {
+    let mut observation = printed.clone();
+    // What UCX tells only when it is asked to tell everything is no fault: modules for hardware that is not here.
+    observation
+        .log
+        .events
+        .retain(|event| event.severity != Some(Severity::Debug));
     let facts = NodeFacts {
-        observation: printed.clone(),
+        observation,
         role,
         saved: true,
         ..NodeFacts::default()

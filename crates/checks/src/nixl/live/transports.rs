@@ -160,6 +160,25 @@ fn words(transports: &[&OfferedTransport]) -> String {
     parts.join("; ")
 }
 
+/// Why a module for RDMA could not be loaded, or a provider of libibverbs.
+fn not_loaded(view: &NixlView<'_>) -> Option<String> {
+    let printed = &view.trial()?.printed;
+    let driver = printed.software.verbs_problems.first();
+    if let Some(problem) = driver {
+        return Some(problem.text.clone());
+    }
+    printed
+        .log
+        .of("ucx-module-not-loaded")
+        .find(|event| {
+            event
+                .field("library")
+                .is_some_and(|library| library.contains("libuct_ib.so"))
+        })
+        .and_then(|event| event.field("error"))
+        .map(|error| format!("libuct_ib: {error}"))
+}
+
 fn rdma(
     view: &NixlView<'_>,
     ucx: &str,
@@ -208,7 +227,10 @@ fn rdma(
         )));
         return;
     }
-    let what = format!("{ucx} offers no RDMA here: {only}");
+    let mut what = format!("{ucx} offers no RDMA here: {only}");
+    if let Some(why) = not_loaded(view) {
+        what = format!("{what} ({why})");
+    }
     let rdma = &view.seen.rdma;
     let devices: Vec<&str> = rdma.devices.keys().map(String::as_str).collect();
     let libfabric = view
@@ -226,7 +248,7 @@ fn rdma(
         } else {
             Finding::warn(NAME, &NO_RDMA, what)
         }
-    } else if moves {
+    } else if view.role.is_some_and(Role::moves_kv) {
         Finding::warn(NAME, &NO_RDMA, format!("{what}; no RDMA device is in sight"))
     } else {
         Finding::skipped(NAME, Reason::NotApplicable, what)

@@ -1,0 +1,54 @@
+//! Arguments about the transfers between two pods.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::duration;
+
+/// Arguments about what moves between two pods.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Between two pods")]
+pub struct TransferArgs {
+    /// The pod at the other end
+    #[arg(long, value_name = "POD", requires = "pod")]
+    pub peer: Option<String>,
+    /// Its container; that of --container without it
+    #[arg(long, value_name = "CONTAINER", requires = "peer")]
+    pub peer_container: Option<String>,
+    /// Its namespace; that of --namespace without it
+    #[arg(long, value_name = "NAMESPACE", requires = "peer")]
+    pub peer_namespace: Option<String>,
+    /// Measure a real transfer between --pod and --peer with their own NIXL and their engines' settings, and tell what
+    /// carried it. It moves some hundred MiB and takes 64 MiB of memory in each; --timeout bounds it
+    #[arg(long, requires_all = ["pod", "peer"])]
+    pub transfer: bool,
+    /// Move so many bytes a second at most, on average (500M, 2G)
+    #[arg(long, value_name = "BYTES", requires = "transfer", value_parser = bytes)]
+    pub rate: Option<u64>,
+    /// Print what would run where, and run nothing in a worker
+    #[arg(long, conflicts_with = "from")]
+    pub dry_run: bool,
+    /// Make a NIXL agent, and transfer, also in a pod that does not look like a prefill or decode worker
+    #[arg(long, conflicts_with = "from")]
+    pub force: bool,
+    /// Look at the counters of interfaces and RDMA ports before and after so long, while real requests run
+    #[arg(long, value_name = "TIME", requires = "pod", conflicts_with = "transfer", value_parser = duration)]
+    pub observe: Option<Duration>,
+}
+
+/// `500M`, `2G`, or bytes; units of 1000, as rates have.
+fn bytes(text: &str) -> Result<u64, String> {
+    let odd = || format!("'{text}' is no number of bytes; expected one like 500M or 2G");
+    let (digits, unit) = match text.char_indices().next_back() {
+        Some((at, 'k' | 'K')) => (text.get(..at), 1_000),
+        Some((at, 'M')) => (text.get(..at), 1_000_000),
+        Some((at, 'G')) => (text.get(..at), 1_000_000_000),
+        _ => (Some(text), 1_u64),
+    };
+    let number: u64 = digits.unwrap_or_default().parse().map_err(|_| odd())?;
+    number
+        .checked_mul(unit)
+        .filter(|n| *n >= 1_000_000)
+        .ok_or_else(|| format!("'{text}' is less than 1M, with which nothing comes to its end"))
+}

@@ -167,6 +167,12 @@ async fn tried(
 pub(crate) fn here(facts: &NodeFacts) -> Result<TrialSeen, NoTrial> {
     const TIMEOUT: Duration = Duration::from_mins(1);
     let ready = place(facts, 40)?;
+    if !same_files(ready.process) {
+        return Err(NoTrial::CouldNotRun(format!(
+            "process {} is in another container; run check-interconnect nixl inside of it, or nixl --pod",
+            ready.process
+        )));
+    }
     let broken = |error: std::io::Error| NoTrial::CouldNotRun(error.to_string());
     let (runtime, stop) = crate::pods::runtime().map_err(NoTrial::CouldNotRun)?;
     runtime.block_on(async {
@@ -187,6 +193,16 @@ pub(crate) fn here(facts: &NodeFacts) -> Result<TrialSeen, NoTrial> {
         };
         tried(session, &ready, TIMEOUT, &stop).await
     })
+}
+
+/// Whether a process sees the same files as this one: the interpreter and the libraries of its agent are found by path.
+fn same_files(process: u32) -> bool {
+    let of = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/mnt")).ok();
+    match (of("self"), of(&process.to_string())) {
+        (Some(own), Some(theirs)) => own == theirs,
+        // Nobody may look: the attempt tells.
+        _ => true,
+    }
 }
 
 async fn read_log(

@@ -36,10 +36,11 @@ fn opened(text: &str) -> Option<Vec<OfferedTransport>> {
             continue;
         };
         let device = (device.to_owned(), true);
+        let room = found.len() < MAX_ROWS;
         match found.iter_mut().find(|t| t.name == name) {
             Some(held) if held.devices.contains(&device) || held.devices.len() >= MAX_ROWS => {}
             Some(held) => held.devices.push(device),
-            None if found.len() < MAX_ROWS => found.push(OfferedTransport {
+            None if room => found.push(OfferedTransport {
                 name: name.to_owned(),
                 enabled: true,
                 devices: vec![device],

@@ -154,10 +154,10 @@ fn run(view: &NixlView<'_>, findings: &mut Findings) {
             continue;
         };
         let whose = match of.len() {
-            1 => who(*pid, process),
-            n => format!("{} and {} more", who(*pid, process), n.saturating_sub(1)),
+            1 => format!("{} has", who(*pid, process)),
+            n => format!("{} and {} more have", who(*pid, process), n.saturating_sub(1)),
         };
-        let mut finding = Finding::ok(NAME, format!("{whose} has {what}"));
+        let mut finding = Finding::ok(NAME, format!("{whose} {what}"));
         if libraries(process)
             .iter()
             .any(|library| library.deleted && is_of_the_path(library))
@@ -181,12 +181,7 @@ fn what(view: &NixlView<'_>, process: &Process) -> String {
     let path = |name: &'static str| named(all, name).map(|l| l.path.as_str()).next();
     let software = &view.seen.software;
     let mut words = String::from("NIXL");
-    let trial = view.trial();
-    let version = software
-        .nixl_version
-        .value()
-        .filter(|_| software.nixl_version.agreed())
-        .or_else(|| trial.and_then(|t| t.trial.version.as_ref()));
+    let version = path("libnixl").and_then(|path| nixl_version(view, path));
     if let Some(version) = version {
         words.push(' ');
         words.push_str(version);
@@ -220,6 +215,26 @@ fn what(view: &NixlView<'_>, process: &Process) -> String {
         let _ = write!(words, "; {} copies of UCX are in the image", copies.len());
     }
     words
+}
+
+/// The version of the NIXL that has this file: of the package beside it, or of an agent that loaded the same.
+fn nixl_version<'v>(view: &NixlView<'v>, path: &str) -> Option<&'v str> {
+    let own = home(path);
+    let site = folder(&own);
+    let packages = view.seen.software.nixl_version.readings();
+    let beside = packages
+        .filter(|reading| {
+            let mut sources = reading.sources.iter();
+            sources.any(|origin| folder(&origin.from.file) == site)
+        })
+        .map(|reading| reading.value.as_str())
+        .next();
+    beside.or_else(|| {
+        let trial = &view.trial()?.trial;
+        homes(named(&trial.libraries, "libnixl"))
+            .contains(&own)
+            .then_some(trial.version.as_deref())?
+    })
 }
 
 /// The version of the UCX in that folder, where anything that uses it tells.

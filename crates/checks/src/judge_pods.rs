@@ -16,6 +16,7 @@ use crate::finding::Findings;
 use crate::judge::{count, summary};
 use crate::judge_node::{inputs, run_checks};
 use crate::nixl::live::judge::{End, of_ends, of_place as live_place};
+use crate::nixl::live::next::of_pods as next_of_pods;
 use crate::node_view::NodeFacts;
 use crate::pod::deployment::of_deployment;
 use crate::pod::explains;
@@ -195,7 +196,14 @@ fn judged(
     }
     drop(views);
     in_order(&mut results);
-    report(command, scope, &pods, &prepared, &groups, results, around)
+    let mut report = report(command, scope, &pods, &prepared, &groups, results, around);
+    if nixl && !report.unreachable && !report.nothing_to_check {
+        let all: Vec<&CheckResult> = report.results.iter().collect();
+        let mut steps = pods_verdict::of_faults(command, report.readiness, &all, &pods, around);
+        steps.extend(next_of_pods(&pods, &prepared));
+        report.next = steps;
+    }
+    report
 }
 
 /// A rule of settings that an engine's process and a deployment have in common: told once.

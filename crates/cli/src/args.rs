@@ -313,6 +313,10 @@ pub struct NixlArgs {
     /// Which pods, and how to reach them.
     #[command(flatten)]
     pub pods: PodArgs,
+    /// Print a pod (YAML) for each of the pods, with the same node, resources, claims and networks and another image, for
+    /// workers whose image has no NIXL; nothing is applied
+    #[arg(long, conflicts_with_all = ["from", "transfer", "dry_run"])]
+    pub debug_pods: bool,
     /// What moves between two of them.
     #[command(flatten)]
     pub transfer: TransferArgs,

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod beside;
+mod debug_pods;
 mod decisions;
 mod dry_run;
 mod explain;

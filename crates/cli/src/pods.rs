@@ -56,6 +56,30 @@ pub(crate) fn chosen(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String>
     looked(args, Some(beside::Look::Nowhere))
 }
 
+/// The objects of the pods that are meant, as the API server gives them.
+pub(crate) fn as_given(args: &PodArgs) -> Result<Vec<(String, ProbedPod)>, String> {
+    let access = access(args)?;
+    let (runtime, stop) = runtime()?;
+    let mut around = Around::default();
+    let found = runtime.block_on(async {
+        let cluster = open(&access, &stop).await?;
+        let mut found = Vec::new();
+        for pod in meant(args, &*cluster, &mut around, &stop).await {
+            let (namespace, name) = (&pod.object.namespace, &pod.object.name);
+            let text = cluster::named_pod(&*cluster, namespace, name, &stop).await?;
+            found.push((text, pod));
+        }
+        Ok(found)
+    });
+    runtime.shutdown_background();
+    let fault = |fault: &Fault| fault.detail.clone();
+    match (found, around.faults.first()) {
+        (Ok(found), None) => Ok(found),
+        (Ok(_), Some(first)) => Err(fault(first)),
+        (Err(first), _) => Err(fault(&first)),
+    }
+}
+
 fn of_role(pods: &mut [ProbedPod], role: Option<Role>) {
     if role.is_some() {
         for facts in pods.iter_mut().filter_map(|pod| pod.probed.as_mut().ok()) {

@@ -15,8 +15,8 @@ use crate::stop::Stop;
 const PART: usize = 4 * 1024 * 1024;
 /// A log whose lines are all shorter is hardly one.
 const SHORTEST_LINE: usize = 20;
-/// What is looked for in the end, to know where the beginning stopped.
-const SEAM: usize = 512;
+/// What is looked for in the end, to know where the beginning stopped. Long enough that no repeated lines are taken for it.
+const SEAM: usize = 32 * 1024;
 
 /// What was read of a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -176,8 +176,12 @@ def supervise(plan, orders):
         os.close(fd)
 
     def ended(*_):
+        # The first process of a container need not look after others' children.
         try:
             os.kill(child, signal.SIGKILL)
+            until = time.monotonic() + 2
+            while time.monotonic() < until and os.waitpid(child, os.WNOHANG)[0] == 0:
+                time.sleep(0.01)
         finally:
             os._exit(0)
 

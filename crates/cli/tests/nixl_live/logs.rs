@@ -17,9 +17,9 @@ fn fault(device: &str) -> String {
 }
 
 /// Lines of requests, so many bytes of them.
-fn requests(bytes: usize) -> String {
+fn requests(from: u32, bytes: usize) -> String {
     let mut text = String::new();
-    let mut number = 0;
+    let mut number = from;
     while text.len() < bytes {
         number += 1;
         text += &format!("INFO [loggers.py:123] Engine 000: request {number}, Avg prompt throughput: 12.0 tokens/s\n");
@@ -33,14 +33,14 @@ fn the_beginning_and_the_end_of_a_log_are_read_and_not_what_is_between() {
     let mib = 1024 * 1024;
     let log = [
         fault("first"),
-        requests(7 * mib),
+        requests(0, 7 * mib),
         fault("between"),
-        requests(7 * mib),
+        requests(1_000_000, 7 * mib),
         fault("last"),
     ]
     .concat();
-    let small = [fault("first"), requests(mib), fault("between"), fault("last")].concat();
-    let overlapping = [fault("first"), requests(6 * mib), fault("last")].concat();
+    let small = [fault("first"), requests(0, mib), fault("between"), fault("last")].concat();
+    let overlapping = [fault("first"), requests(0, 6 * mib), fault("last")].concat();
     for (log, between, gap) in [(log, false, true), (small, true, false), (overlapping, false, false)] {
         let has_between = log.contains("'between'");
         let api = Cluster::new()

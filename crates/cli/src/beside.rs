@@ -106,9 +106,8 @@ fn place(facts: &NodeFacts, seconds: u32) -> Result<Ready, NoTrial> {
             "no engine process was seen here".to_owned(),
         ));
     }
-    Ready::of(processes, seconds).ok_or_else(|| {
-        NoTrial::NoEngine("no process of the engine has libnixl loaded".to_owned())
-    })
+    Ready::of(processes, seconds)
+        .ok_or_else(|| NoTrial::NoEngine("no process of the engine has libnixl loaded".to_owned()))
 }
 
 async fn in_pod(
@@ -205,11 +204,7 @@ fn same_files(process: u32) -> bool {
     }
 }
 
-async fn read_log(
-    cluster: &dyn Cluster,
-    exec: &Exec,
-    stop: &Stop,
-) -> Result<LogSeen, Fault> {
+async fn read_log(cluster: &dyn Cluster, exec: &Exec, stop: &Stop) -> Result<LogSeen, Fault> {
     let (namespace, pod) = (&exec.namespace, &exec.pod);
     let log = cluster::log(cluster, namespace, pod, &exec.container, stop).await?;
     let mut recogniser = probe::Recogniser::new(&format!("log of {pod}"));

@@ -37,7 +37,11 @@ pub(crate) fn print(args: &NixlArgs, in_pods: bool) -> Result<ExitCode, String> 
     };
     for pod in &chosen {
         let object = &pod.object;
-        let _ = writeln!(out, "pod {} in {} ({}):", object.name, object.namespace, pod.taken);
+        let _ = writeln!(
+            out,
+            "pod {} in {} ({}):",
+            object.name, object.namespace, pod.taken
+        );
         if let Err(fault) = &pod.probed {
             let _ = writeln!(out, "  nothing: {}", fault.detail);
             continue;
@@ -67,7 +71,11 @@ pub(crate) fn print(args: &NixlArgs, in_pods: bool) -> Result<ExitCode, String> 
     crate::print(&out)?;
     let exit = if !chosen.is_empty() {
         Exit::Ok
-    } else if around.faults.iter().any(|f| f.kind.scope() == model::pod::FaultScope::Access) {
+    } else if around
+        .faults
+        .iter()
+        .any(|f| f.kind.scope() == model::pod::FaultScope::Access)
+    {
         Exit::Cluster
     } else {
         Exit::Nothing
@@ -94,7 +102,11 @@ fn agent(out: &mut String, args: &NixlArgs, number: u32) {
         "     # {PROCESS}: that process; the program follows on its standard input and ends with it: it makes UCX and the backends that the engine names, moves nothing, and reads /metrics of the engine's ports on 127.0.0.1"
     );
     if args.output.verbose {
-        let _ = writeln!(out, "     # the program:\n{}", transfer::readiness::READINESS);
+        let _ = writeln!(
+            out,
+            "     # the program:\n{}",
+            transfer::readiness::READINESS
+        );
     }
 }
 

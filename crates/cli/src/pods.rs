@@ -155,10 +155,7 @@ pub(crate) fn access(args: &PodArgs) -> Result<Access, String> {
 }
 
 /// Looks into the pods that are meant; for `nixl` at more than `node` does.
-fn looked(
-    args: &PodArgs,
-    nixl: Option<beside::Look>,
-) -> Result<(Vec<ProbedPod>, Around), String> {
+fn looked(args: &PodArgs, nixl: Option<beside::Look>) -> Result<(Vec<ProbedPod>, Around), String> {
     let access = access(args)?;
     let (runtime, stop) = runtime()?;
     let looked = runtime.block_on(gather(args, &access, nixl, &stop));

@@ -33,8 +33,14 @@ pub(crate) fn run(args: &NixlArgs) -> Result<Report, String> {
         }
     };
     let (namespace, container) = (
-        given.peer_namespace.as_ref().or(args.pods.namespace.as_ref()),
-        given.peer_container.as_ref().or(args.pods.container.as_ref()),
+        given
+            .peer_namespace
+            .as_ref()
+            .or(args.pods.namespace.as_ref()),
+        given
+            .peer_container
+            .as_ref()
+            .or(args.pods.container.as_ref()),
     );
     if pod == peer
         && namespace == args.pods.namespace.as_ref()

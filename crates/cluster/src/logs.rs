@@ -65,7 +65,7 @@ pub async fn log(
     }
     // As many lines as fill the part if they are as long as those of the beginning; half as long ones are more than
     // enough, and longer ones are cut.
-    let lines = first.iter().filter(|byte| **byte == b'\n').count().max(1);
+    let lines = first.split(|byte| *byte == b'\n').count();
     let line = (first.len() / lines).max(SHORTEST_LINE);
     let count = PART.saturating_mul(2) / line;
     let mut last = read(format!("{path}&tailLines={count}"), Keep::Last(PART)).await?;

@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use http_body_util::BodyExt as _;
 use kube::api::{Api, AttachParams, AttachedProcess};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use http_body_util::BodyExt as _;
 use model::pod::{Fault, FaultKind};
 
 use k8s_openapi::api::core::v1::Pod;

@@ -57,7 +57,10 @@ pub async fn converse(session: Session, program: &Program<'_>, stop: &Stop) -> P
         )),
         End::Flood => Some(Fault::new(
             FaultKind::Flood,
-            format!("more than {} MiB came back", program.max_bytes / 1024 / 1024),
+            format!(
+                "more than {} MiB came back",
+                program.max_bytes / 1024 / 1024
+            ),
         )),
         End::Stopped => Some(Fault::new(
             FaultKind::Interrupted,

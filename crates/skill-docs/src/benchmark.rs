@@ -294,9 +294,7 @@ not how often they are right on recipes of strangers.\n",
             at(bytes.len().saturating_sub(1)),
         ]],
     );
-    out.push_str(
-        "`node` and `nixl` look at what runs, so there is nothing to measure here.\n",
-    );
+    out.push_str("`node` and `nixl` look at what runs, so there is nothing to measure here.\n");
 }
 
 fn answer<'s>(label: &'s Label, text: &str) -> Answer<'s> {

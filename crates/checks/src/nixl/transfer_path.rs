@@ -83,7 +83,10 @@ pub(crate) fn groups(transfer: &Transfer) -> Vec<Vec<&TransferLeg>> {
                 && held.emulated == leg.emulated
                 && held.grade == leg.grade
         };
-        match all.iter_mut().find(|group| group.last().is_some_and(|l| same(l))) {
+        match all
+            .iter_mut()
+            .find(|group| group.last().is_some_and(|l| same(l)))
+        {
             Some(group) => group.push(leg),
             None => all.push(vec![leg]),
         }
@@ -145,7 +148,11 @@ fn of_group(group: &[&TransferLeg], transfer: &Transfer, explains: &[CheckResult
     let what = format!("{} ({})", words(group), supported(group));
     let grade = first.grade.unwrap_or(Grade::Assumed);
     if !group.iter().all(|leg| leg.verified) && first.carrier == Carrier::Unknown {
-        return Finding::skipped(NAME, Reason::NotVisible, format!("{what}: it was not finished"));
+        return Finding::skipped(
+            NAME,
+            Reason::NotVisible,
+            format!("{what}: it was not finished"),
+        );
     }
     // Memory that the engines use and that could not be measured is not as fast as other memory by that.
     let engine_measured = transfer.legs.iter().any(|leg| leg.of_engine);
@@ -199,7 +206,11 @@ fn of_group(group: &[&TransferLeg], transfer: &Transfer, explains: &[CheckResult
         ),
         Carrier::Rdma | Carrier::GpuIpc => Finding::ok(NAME, what),
     };
-    for note in first.notes.iter().filter(|_| first.carrier != Carrier::SoftwareRdma) {
+    for note in first
+        .notes
+        .iter()
+        .filter(|_| first.carrier != Carrier::SoftwareRdma)
+    {
         finding = finding.note(note.clone());
     }
     finding.grade(grade)
@@ -219,11 +230,16 @@ fn explained(explains: &[CheckResult]) -> (String, Option<String>) {
     let mut told: Vec<String> = Vec::new();
     for result in &found {
         let who = result.subject.pod.as_deref().unwrap_or_default();
-        let line = format!("{who}: {} ({})", result.detail, result.cause.unwrap_or_default());
+        let line = format!(
+            "{who}: {} ({})",
+            result.detail,
+            result.cause.unwrap_or_default()
+        );
         // What holds for both ends is told once.
-        if !told.iter().any(|held| {
-            held.ends_with(&format!("({})", result.cause.unwrap_or_default()))
-        }) {
+        if !told
+            .iter()
+            .any(|held| held.ends_with(&format!("({})", result.cause.unwrap_or_default())))
+        {
             told.push(line);
         }
     }

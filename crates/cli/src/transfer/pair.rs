@@ -45,9 +45,21 @@ impl<'p> Pair<'p> {
             (Some(Role::Prefill), Some(Role::Decode)) | (Some(Role::Decode), Some(Role::Prefill))
         );
         let (ends, workers) = if own_is_prefill {
-            (Both { prefill: own, decode: theirs }, [worker, their_worker])
+            (
+                Both {
+                    prefill: own,
+                    decode: theirs,
+                },
+                [worker, their_worker],
+            )
         } else {
-            (Both { prefill: theirs, decode: own }, [their_worker, worker])
+            (
+                Both {
+                    prefill: theirs,
+                    decode: own,
+                },
+                [their_worker, worker],
+            )
         };
         let processes = Both {
             prefill: process_of(ends.prefill),

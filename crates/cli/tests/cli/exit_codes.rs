@@ -139,7 +139,11 @@ fn without_a_cluster_pods_are_never_green() {
         let pod = [command, "--pod", "p", "-n", "n", "-c", "main"];
         // A file that is not there, whatever this machine has.
         let run = |more: &[&str]| {
-            Run::new(&dir, [&pod[..], &["--kubeconfig", "gone.yaml"], more].concat()).go()
+            Run::new(
+                &dir,
+                [&pod[..], &["--kubeconfig", "gone.yaml"], more].concat(),
+            )
+            .go()
         };
         for format in FORMATS {
             run(&["-o", format])

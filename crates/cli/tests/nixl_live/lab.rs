@@ -205,7 +205,18 @@ impl Lab {
     /// What runs in a worker beside its engine.
     pub(crate) fn beside(&self, pod: &str) -> Vec<String> {
         let output = Command::new(self.folder.path().join("kubectl"))
-            .args(["exec", "-i", "-n", "lab", pod, "--", "ps", "-e", "-o", "pid=,args="])
+            .args([
+                "exec",
+                "-i",
+                "-n",
+                "lab",
+                pod,
+                "--",
+                "ps",
+                "-e",
+                "-o",
+                "pid=,args=",
+            ])
             .output()
             .unwrap();
         String::from_utf8_lossy(&output.stdout)

@@ -1,5 +1,7 @@
 //! Logs of containers: both ends, no rights, both roles.
 
+use std::fmt::Write as _;
+
 use stand_in::{Cluster, Rights, Tree};
 
 use crate::lab::{causes, has, run, ways, worker};
@@ -12,7 +14,9 @@ fn ucx(host: &str, text: &str) -> String {
 fn fault(device: &str) -> String {
     ucx(
         "decode-0",
-        &format!(" ucp_context.c:1 UCX  WARN  network device '{device}' is not available, please use one or more of: 'eth0'(tcp)"),
+        &format!(
+            " ucp_context.c:1 UCX  WARN  network device '{device}' is not available, please use one or more of: 'eth0'(tcp)"
+        ),
     )
 }
 
@@ -22,7 +26,10 @@ fn requests(from: u32, bytes: usize) -> String {
     let mut number = from;
     while text.len() < bytes {
         number += 1;
-        text += &format!("INFO [loggers.py:123] Engine 000: request {number}, Avg prompt throughput: 12.0 tokens/s\n");
+        let _ = writeln!(
+            text,
+            "INFO [loggers.py:123] Engine 000: request {number}, Avg prompt throughput: 12.0 tokens/s"
+        );
     }
     text
 }
@@ -39,9 +46,19 @@ fn the_beginning_and_the_end_of_a_log_are_read_and_not_what_is_between() {
         fault("last"),
     ]
     .concat();
-    let small = [fault("first"), requests(0, mib), fault("between"), fault("last")].concat();
+    let small = [
+        fault("first"),
+        requests(0, mib),
+        fault("between"),
+        fault("last"),
+    ]
+    .concat();
     let overlapping = [fault("first"), requests(0, 6 * mib), fault("last")].concat();
-    for (log, between, gap) in [(log, false, true), (small, true, false), (overlapping, false, false)] {
+    for (log, between, gap) in [
+        (log, false, true),
+        (small, true, false),
+        (overlapping, false, false),
+    ] {
         let has_between = log.contains("'between'");
         let api = Cluster::new()
             .namespace("serving")
@@ -49,12 +66,18 @@ fn the_beginning_and_the_end_of_a_log_are_read_and_not_what_is_between() {
             .start()
             .unwrap();
         for way in ways() {
-            let mut words = vec!["nixl", "-n", "serving", "--pod", "decode-0", "-o", "jsonl", "-v"];
+            let mut words = vec![
+                "nixl", "-n", "serving", "--pod", "decode-0", "-o", "jsonl", "-v",
+            ];
             words.extend(&way);
             let out = run(&api, &words).out;
             assert!(out.contains("'first'"), "{way:?} {out}");
             assert!(out.contains("'last'"), "{way:?} {out}");
-            assert_eq!(out.contains("'between'"), between && has_between, "{way:?} {out}");
+            assert_eq!(
+                out.contains("'between'"),
+                between && has_between,
+                "{way:?} {out}"
+            );
             assert_eq!(out.contains("were left out"), gap, "{way:?}");
         }
         let requests = api.requests();
@@ -68,7 +91,11 @@ fn the_beginning_and_the_end_of_a_log_are_read_and_not_what_is_between() {
 fn a_log_that_may_not_be_read_costs_one_line_with_a_name() {
     let tree = Tree::worker();
     let pod = || worker("decode-0").tree(tree.root()).log(fault("first"));
-    let allowed = Cluster::new().namespace("serving").pod(pod()).start().unwrap();
+    let allowed = Cluster::new()
+        .namespace("serving")
+        .pod(pod())
+        .start()
+        .unwrap();
     let denied = Cluster::new()
         .namespace("serving")
         .rights(Rights::all().deny("get", "pods/log"))
@@ -83,7 +110,11 @@ fn a_log_that_may_not_be_read_costs_one_line_with_a_name() {
         let run = run(&denied, &words);
         assert_ne!(run.code, 5, "{way:?}");
         let report = run.json();
-        assert!(has(&report, "pod/access", "skipped", "pod-log-forbidden", ""), "{way:?} {}", run.out);
+        assert!(
+            has(&report, "pod/access", "skipped", "pod-log-forbidden", ""),
+            "{way:?} {}",
+            run.out
+        );
         let told = causes(&report);
         let count = told.iter().filter(|c| **c == "pod-log-forbidden").count();
         assert_eq!(count, 1, "{way:?}");
@@ -94,13 +125,26 @@ fn a_log_that_may_not_be_read_costs_one_line_with_a_name() {
 fn logs_of_both_roles_are_held_against_each_other() {
     let tree = Tree::worker();
     let tls = |host: &str, value: &str| {
-        ucx(host, &format!("parser.c:1 UCX  INFO  UCX_* env variables: UCX_TLS={value} UCX_LOG_LEVEL=info"))
+        ucx(
+            host,
+            &format!(
+                "parser.c:1 UCX  INFO  UCX_* env variables: UCX_TLS={value} UCX_LOG_LEVEL=info"
+            ),
+        )
     };
     let api = |prefill: &str, decode: &str| {
         Cluster::new()
             .namespace("serving")
-            .pod(worker("prefill-0").tree(tree.root()).log(tls("prefill-0", prefill)))
-            .pod(worker("decode-0").tree(tree.root()).log(tls("decode-0", decode)))
+            .pod(
+                worker("prefill-0")
+                    .tree(tree.root())
+                    .log(tls("prefill-0", prefill)),
+            )
+            .pod(
+                worker("decode-0")
+                    .tree(tree.root())
+                    .log(tls("decode-0", decode)),
+            )
             .start()
             .unwrap()
     };

@@ -6,7 +6,11 @@ use crate::lab::{Lab, causes, has, nixl, of, program, ways, wheel};
 
 #[test]
 fn what_a_real_engine_has_and_can_is_told() {
-    for (version, ucx) in [("1.5.1", "1.23.0"), ("1.0.1", "1.21.0"), ("0.4.1", "1.19.0")] {
+    for (version, ucx) in [
+        ("1.5.1", "1.23.0"),
+        ("1.0.1", "1.21.0"),
+        ("0.4.1", "1.19.0"),
+    ] {
         let Some(lab) = Lab::up(version, &["HF_TOKEN=hunter2"]) else {
             continue;
         };
@@ -23,7 +27,12 @@ fn what_a_real_engine_has_and_can_is_told() {
             told("nixl/libraries", "ok", "", &format!("NIXL {version}"));
             told("nixl/libraries", "ok", "", &format!("UCX {ucx}"));
             told("nixl/backends", "ok", "", "makes its backend UCX");
-            told("nixl/transports", "warn", "nixl-ucx-offers-no-rdma", "tcp on eth0");
+            told(
+                "nixl/transports",
+                "warn",
+                "nixl-ucx-offers-no-rdma",
+                "tcp on eth0",
+            );
             told("nixl/in-use", "skipped", "", "no RDMA device open");
             assert!(!causes(&report).contains(&"ucx-two-copies-loaded"));
             // Modules for hardware that is not here are no fault.
@@ -36,7 +45,11 @@ fn what_a_real_engine_has_and_can_is_told() {
             assert!(!exec.stdout.text().contains("hunter2"));
             assert!(!exec.stderr.text().contains("hunter2"));
         }
-        assert!(lab.beside("decode-0").is_empty(), "{:?}", lab.beside("decode-0"));
+        assert!(
+            lab.beside("decode-0").is_empty(),
+            "{:?}",
+            lab.beside("decode-0")
+        );
     }
 }
 
@@ -74,7 +87,13 @@ fn a_second_ucx_and_a_plugin_that_does_not_load_are_seen() {
     };
     let report = lab.nixl(&["--pod", "decode-0"]);
     assert!(
-        has(&report, "nixl/libraries", "warn", "ucx-two-copies-loaded", "v1.0.1"),
+        has(
+            &report,
+            "nixl/libraries",
+            "warn",
+            "ucx-two-copies-loaded",
+            "v1.0.1"
+        ),
         "{:#?}",
         of(&report, "nixl/libraries")
     );
@@ -83,7 +102,13 @@ fn a_second_ucx_and_a_plugin_that_does_not_load_are_seen() {
         return;
     }
     assert!(
-        has(&report, "nixl/backends", "fail", "nixl-backend-not-made", "libfabric.so.1"),
+        has(
+            &report,
+            "nixl/backends",
+            "fail",
+            "nixl-backend-not-made",
+            "libfabric.so.1"
+        ),
         "{:#?}",
         of(&report, "nixl/backends")
     );
@@ -101,7 +126,13 @@ fn metrics_of_nixl_s_telemetry_are_read_inside() {
     };
     let report = lab.nixl(&["--pod", "decode-0"]);
     assert!(
-        has(&report, "nixl/metrics", "skipped", "", "port 9412: this engine has started no KV transfer"),
+        has(
+            &report,
+            "nixl/metrics",
+            "skipped",
+            "",
+            "port 9412: this engine has started no KV transfer"
+        ),
         "{:#?}",
         of(&report, "nixl/metrics")
     );
@@ -111,7 +142,9 @@ fn metrics_of_nixl_s_telemetry_are_read_inside() {
 
 #[test]
 fn nothing_stays_when_the_client_is_killed() {
-    let Some(lab) = Lab::up("1.5.1", &[]) else { return };
+    let Some(lab) = Lab::up("1.5.1", &[]) else {
+        return;
+    };
     let mut child = program(&lab.api)
         .args(["nixl", "-n", "lab", "--pod", "decode-0"])
         .stdout(std::process::Stdio::null())
@@ -120,7 +153,7 @@ fn nothing_stays_when_the_client_is_killed() {
         .unwrap();
     assert!(
         lab.api
-            .wait_for(Duration::from_secs(60), |api| api.execs().len() == 2)
+            .wait_for(Duration::from_mins(1), |api| api.execs().len() == 2)
     );
     child.kill().unwrap();
     child.wait().unwrap();

@@ -1,5 +1,6 @@
 //! Prepared trees: libraries, the side channel, what is in use; who is left alone; what would run.
 
+use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
@@ -11,11 +12,14 @@ use crate::lab::{causes, has, of, run, ways, worker};
 const SITE: &str = "/opt/venv/lib/python3.12/site-packages";
 
 fn mapped(paths: &[String]) -> String {
-    paths
-        .iter()
-        .zip(1..)
-        .map(|(path, n)| format!("7f00000{n:02x}000-7f00000{n:02x}800 r-xp 00000000 08:01 {n} {path}\n"))
-        .collect()
+    let mut text = String::new();
+    for (path, n) in paths.iter().zip(1..) {
+        let _ = writeln!(
+            text,
+            "7f00000{n:02x}000-7f00000{n:02x}800 r-xp 00000000 08:01 {n} {path}"
+        );
+    }
+    text
 }
 
 /// Libraries of a wheel, as an engine with NIXL has them.
@@ -80,7 +84,11 @@ fn plain(name: &str, root: &Path) -> Pod {
 }
 
 fn serving(pod: Pod) -> StandIn {
-    Cluster::new().namespace("serving").pod(pod).start().unwrap()
+    Cluster::new()
+        .namespace("serving")
+        .pod(pod)
+        .start()
+        .unwrap()
 }
 
 /// `nixl` over the pod, by each way in; the reports are the same.
@@ -123,19 +131,37 @@ fn what_the_engine_has_loaded_is_named_and_two_copies_are_told() {
     libraries.push("/opt/hpcx/ucx/lib/libucp.so.0.0.0".to_owned());
     tree.file("/proc/42/maps", mapped(&libraries));
     let report = looked(&plain("decode-0", &tree.root()));
-    assert!(has(&report, "nixl/libraries", "warn", "ucx-two-copies-loaded", "/opt/hpcx/ucx/lib"));
+    assert!(has(
+        &report,
+        "nixl/libraries",
+        "warn",
+        "ucx-two-copies-loaded",
+        "/opt/hpcx/ucx/lib"
+    ));
 
     let mut libraries = wheel();
     libraries.push("/opt/nvidia/nvda_nixl/lib64/libnixl.so".to_owned());
     tree.file("/proc/42/maps", mapped(&libraries));
     let report = looked(&plain("decode-0", &tree.root()));
-    assert!(has(&report, "nixl/libraries", "warn", "nixl-two-copies-loaded", "nvda_nixl"));
+    assert!(has(
+        &report,
+        "nixl/libraries",
+        "warn",
+        "nixl-two-copies-loaded",
+        "nvda_nixl"
+    ));
 
     let mut libraries = wheel();
     libraries[1] = "/opt/dynamo/nixl/plugins/libplugin_UCX.so".to_owned();
     tree.file("/proc/42/maps", mapped(&libraries));
     let report = looked(&plain("decode-0", &tree.root()));
-    assert!(has(&report, "nixl/libraries", "warn", "nixl-plugin-of-another-copy", "/opt/dynamo/nixl"));
+    assert!(has(
+        &report,
+        "nixl/libraries",
+        "warn",
+        "nixl-plugin-of-another-copy",
+        "/opt/dynamo/nixl"
+    ));
 }
 
 #[test]
@@ -144,10 +170,16 @@ fn without_an_engine_or_nixl_nothing_is_validated() {
     let pod = plain("decode-0", &tree.root());
     let api = serving(pod);
     for format in ["json", "text", "short", "jsonl"] {
-        let run = run(&api, &["nixl", "-n", "serving", "--pod", "decode-0", "-o", format]);
+        let run = run(
+            &api,
+            &["nixl", "-n", "serving", "--pod", "decode-0", "-o", format],
+        );
         assert_eq!(run.code, 3, "{} {}", run.out, run.err);
     }
-    let run_ = run(&api, &["nixl", "-n", "serving", "--pod", "decode-0", "-o", "json"]);
+    let run_ = run(
+        &api,
+        &["nixl", "-n", "serving", "--pod", "decode-0", "-o", "json"],
+    );
     let report = run_.json();
     assert_eq!(report["transfer_validated"], false);
     assert_eq!(report["readiness"], "inconclusive");
@@ -156,7 +188,10 @@ fn without_an_engine_or_nixl_nothing_is_validated() {
     assert!(next.contains("--debug-pods"), "{next}");
 
     let tree = vllm("");
-    tree.file("/proc/42/maps", mapped(&["/usr/lib/libmooncake_store.so".to_owned()]));
+    tree.file(
+        "/proc/42/maps",
+        mapped(&["/usr/lib/libmooncake_store.so".to_owned()]),
+    );
     let report = looked(&plain("decode-0", &tree.root()));
     assert!(causes(&report).contains(&"nixl-not-loaded"));
     assert_eq!(report["readiness"], "inconclusive");
@@ -167,8 +202,7 @@ fn a_side_channel_that_no_peer_reaches_is_a_fault() {
     let of_host = |host: &str| {
         let tree = vllm(&format!("VLLM_NIXL_SIDE_CHANNEL_HOST={host}\0"));
         listens(&tree, "0200010A:15E0");
-        let report = looked(&plain("decode-0", &tree.root()));
-        report
+        looked(&plain("decode-0", &tree.root()))
     };
     for (host, cause) in [
         ("localhost", "side-channel-host-loopback"),
@@ -177,14 +211,23 @@ fn a_side_channel_that_no_peer_reaches_is_a_fault() {
         ("192.0.2.77", "side-channel-host-wrong-ip"),
     ] {
         let report = of_host(host);
-        assert!(has(&report, "nixl/side-channel", "fail", cause, host), "{host}");
+        assert!(
+            has(&report, "nixl/side-channel", "fail", cause, host),
+            "{host}"
+        );
         assert_eq!(report["readiness"], "blocked");
     }
     let tree = vllm("");
     let own = address(&plain("decode-0", &tree.root()));
     let report = of_host(&own);
     assert!(has(&report, "nixl/side-channel", "ok", "", &own));
-    assert!(has(&report, "nixl/side-channel", "ok", "", "listens at 10.1.0.2:5600"));
+    assert!(has(
+        &report,
+        "nixl/side-channel",
+        "ok",
+        "",
+        "listens at 10.1.0.2:5600"
+    ));
     assert_ne!(report["readiness"], "blocked", "{:#?}", causes(&report));
 }
 
@@ -198,7 +241,13 @@ fn an_unset_side_channel_is_judged_by_who_listens() {
     // It listens on the loopback interface.
     listens(&tree, "0100007F:15E0");
     let report = looked(&plain("decode-0", &tree.root()));
-    assert!(has(&report, "nixl/side-channel", "fail", cause, "listens there"));
+    assert!(has(
+        &report,
+        "nixl/side-channel",
+        "fail",
+        cause,
+        "listens there"
+    ));
     // It was set inside, and listens at an address that a peer reaches.
     listens_at(&tree, "0200010A:15E0");
     let report = looked(&plain("decode-0", &tree.root()));
@@ -231,7 +280,13 @@ fn queue_pairs_of_the_engine_are_evidence_and_nothing_open_is_a_gap() {
     // Devices are here, and UCX opened none of them.
     let report = looked(&plain("decode-0", &tree.root()));
     assert!(
-        has(&report, "nixl/in-use", "warn", "nixl-no-rdma-device-open", "although devices are here"),
+        has(
+            &report,
+            "nixl/in-use",
+            "warn",
+            "nixl-no-rdma-device-open",
+            "although devices are here"
+        ),
         "{:#?}",
         of(&report, "nixl/in-use")
     );
@@ -244,7 +299,13 @@ fn queue_pairs_of_the_engine_are_evidence_and_nothing_open_is_a_gap() {
     tool(&tree, "rdma", PAIRS);
     let report = looked(&plain("decode-0", &tree.root()));
     assert!(
-        has(&report, "nixl/in-use", "ok", "", "lead to a peer: 1 on mlx5_0; 1 TCP connection"),
+        has(
+            &report,
+            "nixl/in-use",
+            "ok",
+            "",
+            "lead to a peer: 1 on mlx5_0; 1 TCP connection"
+        ),
         "{:#?}",
         of(&report, "nixl/in-use")
     );
@@ -262,7 +323,13 @@ fn no_agent_is_made_in_a_pod_that_is_no_kv_worker() {
         let mut words = vec!["nixl", "-n", "serving", "--pod", "frontend-0", "-o", "json"];
         words.extend(&way);
         let report = run(&api, &words).json();
-        assert!(has(&report, "nixl/backends", "skipped", "nixl-backend-not-tried", "does not look like a KV worker"));
+        assert!(has(
+            &report,
+            "nixl/backends",
+            "skipped",
+            "nixl-backend-not-tried",
+            "does not look like a KV worker"
+        ));
         assert_eq!(api.execs().len(), 1, "a look, and no agent");
         words.push("--force");
         run(&api, &words);
@@ -288,7 +355,10 @@ fn a_dry_run_says_what_would_run_and_runs_nothing() {
         let line = line.replace('\'', r"'\''");
         assert!(dry.out.contains(&line), "{line} in {}", dry.out);
     }
-    let gone = run(&api, &["nixl", "-n", "serving", "--pod", "gone", "--dry-run"]);
+    let gone = run(
+        &api,
+        &["nixl", "-n", "serving", "--pod", "gone", "--dry-run"],
+    );
     assert_eq!(gone.code, 4, "{}", gone.out);
 }
 
@@ -300,7 +370,10 @@ fn pods_beside_the_workers_are_printed_and_not_made() {
         .annotation("k8s.v1.cni.cncf.io/networks", "rail0")
         .env("HF_TOKEN", "hunter2");
     let api = serving(pod);
-    let run = run(&api, &["nixl", "-n", "serving", "--pod", "decode-0", "--debug-pods"]);
+    let run = run(
+        &api,
+        &["nixl", "-n", "serving", "--pod", "decode-0", "--debug-pods"],
+    );
     assert_eq!(run.code, 0, "{}", run.err);
     for part in ["decode-0-nixl-check", "rdma/ib", "rail0", "node-a"] {
         assert!(run.out.contains(part), "{part} in {}", run.out);
@@ -333,7 +406,9 @@ fn the_next_command_names_both_pods() {
     );
     assert!(told("--runtime_type ASIO"), "{commands:#?}");
     let tree = vllm("");
-    std::fs::remove_dir_all(tree.root().join(&format!("{SITE}/nixl_cu12-1.5.1.dist-info")[1..])).unwrap();
+    let package = format!("{SITE}/nixl_cu12-1.5.1.dist-info");
+    let package = tree.root().join(package.trim_start_matches('/'));
+    std::fs::remove_dir_all(package).unwrap();
     tree.file(&format!("{SITE}/nixl_cu12-0.10.1.dist-info/METADATA"), "");
     let api = Cluster::new()
         .namespace("serving")

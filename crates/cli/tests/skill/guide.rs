@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::tools::{
-    NO_KUBECONFIG, Run, VARIABLE, case, executable, folder, has_python, install, no_cluster, program_in, skill,
+    NO_KUBECONFIG, Run, VARIABLE, case, executable, folder, has_python, install, no_cluster,
+    program_in, skill,
 };
 
 /// A stand-in for a cluster: it writes down what it is asked, holds it against the real kubectl's flags where there

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::tools::{
-    SCRIPT, VARIABLE, case, executable, folder, has_python, install, looked_here, no_cluster, program_in,
-    script,
+    SCRIPT, VARIABLE, case, executable, folder, has_python, install, looked_here, no_cluster,
+    program_in, script,
 };
 
 /// The recipe that the published skill's examples name.

@@ -158,7 +158,11 @@ pub(crate) fn program(arguments: &[&str]) -> Run {
 pub(crate) fn no_cluster(run: &Run, command: &str) {
     let report = run.report();
     assert_eq!(report.command, command);
-    let causes: Vec<_> = report.checks.iter().filter_map(|c| c.cause.as_deref()).collect();
+    let causes: Vec<_> = report
+        .checks
+        .iter()
+        .filter_map(|c| c.cause.as_deref())
+        .collect();
     assert_eq!(causes, ["kubeconfig-missing"], "{run:?}");
     assert_eq!(report.checks[0].status, model::Status::Skipped);
     assert!(report.checks[0].fix.is_some());

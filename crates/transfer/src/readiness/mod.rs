@@ -138,9 +138,11 @@ fn backends(processes: &BTreeMap<u32, Process>) -> Vec<String> {
         let config = config
             .and_then(|fact| fact.value())
             .and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
-        let named = config
-            .as_ref()
-            .and_then(|value| value.pointer("/kv_connector_extra_config/backends")?.as_array());
+        let named = config.as_ref().and_then(|value| {
+            value
+                .pointer("/kv_connector_extra_config/backends")?
+                .as_array()
+        });
         for name in named.into_iter().flatten() {
             add(name.as_str().unwrap_or_default());
         }
@@ -191,7 +193,9 @@ enum Answer {
 
 /// Whether the last line of the program is here.
 pub fn is_complete(out: &[u8]) -> bool {
-    let tail = out.get(out.len().saturating_sub(1024)..).unwrap_or_default();
+    let tail = out
+        .get(out.len().saturating_sub(1024)..)
+        .unwrap_or_default();
     let tail = String::from_utf8_lossy(tail);
     let Some(tail) = tail.strip_suffix('\n') else {
         return false;
@@ -225,22 +229,21 @@ pub fn read(ready: &Ready, out: &[u8], err: &[u8]) -> Result<(Trial, Observation
         match answer {
             Answer::Step {} | Answer::Done {} => {}
             Answer::Loaded { package, version } => {
-                trial.package = package.map(short);
-                trial.version = version.map(short);
+                trial.package = package.as_deref().map(short);
+                trial.version = version.as_deref().map(short);
             }
             Answer::Listed { plugins } => {
-                trial.listed = plugins.into_iter().take(64).map(short).collect();
+                trial.listed = plugins.iter().take(64).map(|name| short(name)).collect();
             }
-            Answer::Backend { name, error } if trial.backends.len() < MAX_BACKENDS => {
+            Answer::Backend { name, error } => {
                 trial.backends.push(TriedBackend {
-                    name: short(name),
-                    error: error.map(short),
+                    name: short(&name),
+                    error: error.as_deref().map(short),
                 });
             }
-            Answer::Backend { .. } => {}
             Answer::Held { libraries, open } => {
-                trial.libraries = libraries.into_iter().map(library).collect();
-                trial.open_devices = open.into_iter().map(short).collect();
+                trial.libraries = libraries.iter().map(|path| library(path)).collect();
+                trial.open_devices = open.iter().map(|path| short(path)).collect();
             }
             Answer::Metrics {
                 port,
@@ -249,11 +252,11 @@ pub fn read(ready: &Ready, out: &[u8], err: &[u8]) -> Result<(Trial, Observation
                 error,
             } => trial.metrics.push(Scrape {
                 port,
-                named_by: short(named_by),
-                error: error.map(short),
+                named_by: short(&named_by),
+                error: error.as_deref().map(short),
                 values,
             }),
-            Answer::Failed { error } => trial.stopped = Some(short(error)),
+            Answer::Failed { error } => trial.stopped = Some(short(&error)),
             Answer::End {
                 why,
                 step,
@@ -275,7 +278,7 @@ pub fn read(ready: &Ready, out: &[u8], err: &[u8]) -> Result<(Trial, Observation
     if !answered {
         let last = printed.lines().rev().find(|line| !line.trim().is_empty());
         return Err(match last {
-            Some(line) => short(line.trim().to_owned()),
+            Some(line) => short(line.trim()),
             None => "it printed nothing".to_owned(),
         });
     }
@@ -298,14 +301,14 @@ fn stopped(why: &str, step: Option<&str>, signal: Option<u32>) -> String {
 }
 
 /// Without control characters, and not longer than a line.
-fn short(text: String) -> String {
+fn short(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .take(MAX_TEXT)
         .collect()
 }
 
-fn library(path: String) -> MappedLibrary {
+fn library(path: &str) -> MappedLibrary {
     let path = short(path);
     MappedLibrary {
         library: probe::observe::library_name(&path),

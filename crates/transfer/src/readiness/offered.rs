@@ -66,7 +66,9 @@ fn list(text: &str) -> Option<Vec<OfferedTransport>> {
         match row.as_slice() {
             ["Type", "Component", "Transport", ..] => inside = true,
             [one] if one.starts_with("Legend") => inside = false,
-            [kind, component, name, devices] if inside => take(found, kind, component, name, devices),
+            [kind, component, name, devices] if inside => {
+                take(found, kind, component, name, devices);
+            }
             _ => {}
         }
     }
@@ -150,7 +152,12 @@ mod tests {
         let found = read(LIST).unwrap();
         let told: Vec<String> = found
             .iter()
-            .map(|t| format!("{}/{}/{} {} {:?}", t.kind, t.component, t.name, t.enabled, t.devices))
+            .map(|t| {
+                format!(
+                    "{}/{}/{} {} {:?}",
+                    t.kind, t.component, t.name, t.enabled, t.devices
+                )
+            })
             .collect();
         assert_eq!(
             told,

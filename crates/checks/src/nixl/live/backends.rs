@@ -81,7 +81,10 @@ fn run(view: &NixlView<'_>, findings: &mut Findings) {
             );
             continue;
         };
-        let mut what = format!("{nixl} cannot make its backend {} {place}: {error}", backend.name);
+        let mut what = format!(
+            "{nixl} cannot make its backend {} {place}: {error}",
+            backend.name
+        );
         if let Some(why) = reason(view, &backend.name) {
             what = format!("{what} ({why})");
         }

@@ -156,9 +156,12 @@ fn none_open(view: &NixlView<'_>, without: &[(u32, &Process)], findings: &mut Fi
         return;
     }
     let has = |name: &str| libraries(process).iter().any(|l| l.library == name);
-    let devices = view.seen.rdma.nodes.iter().any(|(name, node)| {
-        name.starts_with("uverbs") && node.exists.value() == Some(&true)
-    });
+    let devices = view
+        .seen
+        .rdma
+        .nodes
+        .iter()
+        .any(|(name, node)| name.starts_with("uverbs") && node.exists.value() == Some(&true));
     let what = format!(
         "{} has no RDMA device open{}",
         who(*pid, process),
@@ -166,7 +169,11 @@ fn none_open(view: &NixlView<'_>, without: &[(u32, &Process)], findings: &mut Fi
     );
     // libfabric opens its devices later than UCX, and an agent may have another backend only.
     let finding = if devices && has("libplugin_UCX") && !has("libplugin_LIBFABRIC") {
-        Finding::warn(NAME, &NO_DEVICE, format!("{what}, although devices are here"))
+        Finding::warn(
+            NAME,
+            &NO_DEVICE,
+            format!("{what}, although devices are here"),
+        )
     } else {
         Finding::skipped(NAME, Reason::NotVisible, what)
     };

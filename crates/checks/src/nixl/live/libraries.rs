@@ -147,7 +147,10 @@ fn run(view: &NixlView<'_>, findings: &mut Findings) {
     // Processes of one engine have mostly the same: one line tells of all.
     let mut alike: BTreeMap<String, Vec<(u32, &Process)>> = BTreeMap::new();
     for (pid, process) in view.with_nixl() {
-        alike.entry(what(view, process)).or_default().push((pid, process));
+        alike
+            .entry(what(view, process))
+            .or_default()
+            .push((pid, process));
     }
     for (what, of) in &alike {
         let Some((pid, process)) = of.first() else {
@@ -155,7 +158,11 @@ fn run(view: &NixlView<'_>, findings: &mut Findings) {
         };
         let whose = match of.len() {
             1 => format!("{} has", who(*pid, process)),
-            n => format!("{} and {} more have", who(*pid, process), n.saturating_sub(1)),
+            n => format!(
+                "{} and {} more have",
+                who(*pid, process),
+                n.saturating_sub(1)
+            ),
         };
         let mut finding = Finding::ok(NAME, format!("{whose} {what}"));
         if libraries(process)

@@ -99,16 +99,20 @@ fn of(scrape: &Scrape, findings: &mut Findings) {
         findings.push(observed(Finding::warn(
             NAME,
             &FAILED,
-            format!("port {}: {failed} KV transfers failed since the engine started", scrape.port),
+            format!(
+                "port {}: {failed} KV transfers failed since the engine started",
+                scrape.port
+            ),
         )));
     }
-    if let Some(expired) =
-        value(values, "vllm:nixl_num_kv_expired_reqs").filter(|n| *n > 0.0)
-    {
+    if let Some(expired) = value(values, "vllm:nixl_num_kv_expired_reqs").filter(|n| *n > 0.0) {
         findings.push(observed(Finding::warn(
             NAME,
             &EXPIRED,
-            format!("port {}: the KV of {expired} requests expired before anybody fetched it", scrape.port),
+            format!(
+                "port {}: the KV of {expired} requests expired before anybody fetched it",
+                scrape.port
+            ),
         )));
     }
     let bytes = sum(
@@ -140,16 +144,27 @@ fn of(scrape: &Scrape, findings: &mut Findings) {
             findings.push(observed(
                 Finding::ok(
                     NAME,
-                    format!("port {}: {} since the engine started", scrape.port, words.join(", ")),
+                    format!(
+                        "port {}: {} since the engine started",
+                        scrape.port,
+                        words.join(", ")
+                    ),
                 )
                 .note("no metric tells the transport"),
             ));
         }
-        _ => findings.push(observed(Finding::skipped(
-            NAME,
-            Reason::NotRunning,
-            format!("port {}: this engine has started no KV transfer since it runs", scrape.port),
-        )
-        .note("the side that does not start transfers counts none; else no request came this way"))),
+        _ => findings.push(observed(
+            Finding::skipped(
+                NAME,
+                Reason::NotRunning,
+                format!(
+                    "port {}: this engine has started no KV transfer since it runs",
+                    scrape.port
+                ),
+            )
+            .note(
+                "the side that does not start transfers counts none; else no request came this way",
+            ),
+        )),
     }
 }

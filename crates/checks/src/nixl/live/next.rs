@@ -83,14 +83,8 @@ impl EndOf<'_> {
     }
 
     fn has_nixl(&self) -> bool {
-        let processes = |facts: &NodeFacts| {
-            facts
-                .observation
-                .process
-                .processes
-                .values()
-                .any(has_nixl)
-        };
+        let processes =
+            |facts: &NodeFacts| facts.observation.process.processes.values().any(has_nixl);
         self.facts().is_some_and(processes)
     }
 }
@@ -124,7 +118,10 @@ pub(crate) fn of_pods(pods: &[ProbedPod], prepared: &[Prepared]) -> Vec<NextStep
         peer.push_str(&shell_word(&prefill.pod.container));
     }
     let mut steps = vec![step(
-        format!("check-interconnect nixl {} {peer} --transfer", decode.options()),
+        format!(
+            "check-interconnect nixl {} {peer} --transfer",
+            decode.options()
+        ),
         "measure a real transfer between these two, with their own NIXL, and tell what carried it",
         false,
     )];
@@ -161,7 +158,10 @@ fn one_end(ends: &[EndOf<'_>]) -> Vec<NextStep> {
             true,
         ),
         step(
-            format!("check-interconnect nixl {} --peer POD --transfer", end.options()),
+            format!(
+                "check-interconnect nixl {} --peer POD --transfer",
+                end.options()
+            ),
             "measure a real transfer; put a pod of the other role in the place of POD",
             false,
         ),

@@ -79,8 +79,12 @@ fn run(view: &NixlView<'_>, findings: &mut Findings) {
     let host = view.setting(HOST);
     if let (None, Some(missing)) = (host, unread) {
         findings.push(
-            Finding::lacking(NAME, missing, "the address that the engine announces is not known")
-                .required(),
+            Finding::lacking(
+                NAME,
+                missing,
+                "the address that the engine announces is not known",
+            )
+            .required(),
         );
         return;
     }
@@ -125,9 +129,7 @@ fn announced(view: &NixlView<'_>, value: &str) -> Finding {
                 &LOOPBACK,
                 format!("{what}: a peer in another container or on another host dials itself"),
             ),
-            Place::Host => {
-                Finding::ok(NAME, what).note("peers on other hosts cannot reach it")
-            }
+            Place::Host => Finding::ok(NAME, what).note("peers on other hosts cannot reach it"),
         };
     }
     let wrong = match (view.pod, host.parse::<IpAddr>()) {
@@ -153,8 +155,9 @@ fn unset(view: &NixlView<'_>, ours: &[&Listener], findings: &mut Findings) {
     }
     let what = format!("{HOST} is not set in the engine: vLLM announces localhost");
     let finding = match place(view) {
-        Place::Pod if ours.is_empty() => Finding::warn(NAME, &LOOPBACK, what)
-            .note("a launcher may set it inside of the process, which its environment does not show"),
+        Place::Pod if ours.is_empty() => Finding::warn(NAME, &LOOPBACK, what).note(
+            "a launcher may set it inside of the process, which its environment does not show",
+        ),
         Place::Pod => Finding::fail(
             NAME,
             &LOOPBACK,
@@ -219,12 +222,10 @@ fn listens(view: &NixlView<'_>, base: u16, ours: &[&Listener], findings: &mut Fi
         .iter()
         .any(|r| r.name == NAME && r.cause == Some(LOOPBACK.id));
     let at = format!("{}:{}", first.address, first.port);
-    let unreachable =
-        ours.iter().all(|l| l.address.is_loopback()) && place(view) == Place::Pod;
+    let unreachable = ours.iter().all(|l| l.address.is_loopback()) && place(view) == Place::Pod;
     if !unreachable {
         findings.push(
-            Finding::ok(NAME, format!("the side channel listens at {at}"))
-                .seen(fact, "listening"),
+            Finding::ok(NAME, format!("the side channel listens at {at}")).seen(fact, "listening"),
         );
     } else if !told {
         findings.push(

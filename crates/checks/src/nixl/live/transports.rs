@@ -98,12 +98,15 @@ fn run(view: &NixlView<'_>, findings: &mut Findings) {
             .filter(|t| family(&t.name) == wanted)
             .collect()
     };
-    rdma(view, &ucx, offered, &of(Family::Rdma), &of(Family::Tcp), findings);
-    if !on
-        .iter()
-        .any(|t| family(&t.name) == Family::GpuCopy)
-        && !view.seen.gpu.gpus.is_empty()
-    {
+    rdma(
+        view,
+        &ucx,
+        offered,
+        &of(Family::Rdma),
+        &of(Family::Tcp),
+        findings,
+    );
+    if !on.iter().any(|t| family(&t.name) == Family::GpuCopy) && !view.seen.gpu.gpus.is_empty() {
         findings.push(observed(Finding::warn(
             NAME,
             &NO_GPU,
@@ -233,9 +236,11 @@ fn rdma(
     }
     let rdma = &view.seen.rdma;
     let devices: Vec<&str> = rdma.devices.keys().map(String::as_str).collect();
-    let libfabric = view
-        .processes()
-        .any(|(_, p)| libraries(p).iter().any(|l| l.library == "libplugin_LIBFABRIC"));
+    let libfabric = view.processes().any(|(_, p)| {
+        libraries(p)
+            .iter()
+            .any(|l| l.library == "libplugin_LIBFABRIC")
+    });
     findings.push(observed(if libfabric {
         Finding::skipped(NAME, Reason::NotApplicable, what)
             .note("the engine has the LIBFABRIC backend loaded")
@@ -249,7 +254,11 @@ fn rdma(
             Finding::warn(NAME, &NO_RDMA, what)
         }
     } else if view.role.is_some_and(Role::moves_kv) {
-        Finding::warn(NAME, &NO_RDMA, format!("{what}; no RDMA device is in sight"))
+        Finding::warn(
+            NAME,
+            &NO_RDMA,
+            format!("{what}; no RDMA device is in sight"),
+        )
     } else {
         Finding::skipped(NAME, Reason::NotApplicable, what)
     }));

@@ -55,7 +55,9 @@ first() {
     while ! ip -o -4 addr show eth0 2>/dev/null | grep -q inet; do sleep 0.02; done
     cd /
     if [ "$engine" = yes ]; then
-        exec env -i PATH="$PATH" HOME=/root HOSTNAME="$name" "$@" python3 "$here/engine.py"
+        # Its command line is that of a worker of Dynamo.
+        exec env -i PATH="$PATH" HOME=/root HOSTNAME="$name" "$@" python3 "$dir/dynamo.vllm" \
+            --disaggregation-mode "${name%-*}" --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_both"}'
     fi
     exec env -i PATH="$PATH" HOME=/root HOSTNAME="$name" "$@" sleep infinity
 }
@@ -100,6 +102,7 @@ up() {
     local namespaces="--net --ipc --uts --mount --pid --mount-proc"
     [ "$share" = no ] || namespaces="--net --uts --mount"
     trap 'down "$dir"' ERR EXIT
+    ln -sf "$here/engine.py" "$dir/dynamo.vllm"
     start prefill-0 "$dir" "$engine" "$namespaces" "${both[@]}" "${prefill[@]}"
     start decode-0 "$dir" "$engine" "$namespaces" "${both[@]}" "${decode[@]}"
     local one two

@@ -10,5 +10,6 @@
     clippy::print_stderr
 )]
 
+mod bounds;
 mod lab;
 mod measured;

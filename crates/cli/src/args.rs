@@ -326,6 +326,9 @@ Examples:
   check-interconnect nixl --from decode.log prefill.log
   kubectl logs decode-0 | check-interconnect nixl --from -
   kubectl logs -l app=vllm --prefix | check-interconnect nixl --from - -o json
+  check-interconnect nixl -n serving --pod decode-0 --peer prefill-0 --transfer --dry-run
+  check-interconnect nixl -n serving --pod decode-0 --peer prefill-0 --transfer -o text -o json=transfer.json
+  check-interconnect nixl -n serving --pod decode-0 --peer prefill-0 --observe 30s
 
 Reads logs of engines (vLLM, SGLang, TensorRT-LLM, Mooncake) and what UCX, NIXL, libfabric and NCCL print. Only the \
 protocol table that UCX prints with UCX_PROTO_INFO=y names what carries the payload, for each operation (READ, WRITE) \

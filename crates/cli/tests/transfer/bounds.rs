@@ -85,7 +85,6 @@ fn usage_is_told_before_anything_is_read() {
         (vec!["--transfer", "--peer", "b"], "--pod"),
         (vec!["--transfer", "--pod", "a", "--pod", "c", "--peer", "b"], "one --pod"),
         (vec!["--transfer", "--pod", "a", "--peer", "a"], "both --pod and --peer"),
-        (vec!["--dry-run", "--pod", "a"], "--transfer"),
         (
             vec!["--transfer", "--pod", "a", "--peer", "b", "--rate", "5x"],
             "expected one like 500M",

@@ -250,7 +250,12 @@ fn report(
             .chain(pods.iter().filter_map(|p| p.probed.as_ref().err()))
     };
     let judged = pods.iter().filter(|p| p.probed.is_ok()).count();
-    let access = faults().any(|f| f.kind.scope() == FaultScope::Access);
+    // What keeps pods from being listed is about the cluster, whatever it is called for one pod.
+    let unlisted = around
+        .faults
+        .iter()
+        .any(|f| !matches!(f.kind.scope(), FaultScope::Request | FaultScope::Beside));
+    let access = unlisted || faults().any(|f| f.kind.scope() == FaultScope::Access);
     let unreachable = judged == 0 && access;
     let nothing_to_check = pods.is_empty() && !access;
     let mut coverage = coverage(pods, &results);

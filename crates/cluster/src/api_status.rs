@@ -28,6 +28,9 @@ struct Details {
     retry_after_seconds: Option<u64>,
 }
 
+/// How errors begin that are not the client's.
+const INTERNAL: &str = "Internal error occurred: ";
+
 /// Which request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -138,7 +141,14 @@ pub(crate) fn of_failed_exec(message: &str) -> FaultKind {
 /// A message in bounds, on one line. It is data of the cluster: renderers escape it.
 pub(crate) fn short(message: &str) -> String {
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = recipe::without_credentials(&line);
+    // kubectl puts its own word before what the server says, and servers wrap their errors in the same words again.
+    let mut line = line.strip_prefix("error: ").unwrap_or(&line);
+    while let Some(rest) = line.strip_prefix(INTERNAL)
+        && rest.starts_with(INTERNAL)
+    {
+        line = rest;
+    }
+    let line = recipe::without_credentials(line);
     match line.char_indices().nth(MAX_MESSAGE) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line.into_owned(),

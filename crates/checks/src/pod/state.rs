@@ -7,7 +7,7 @@ use super::access;
 use super::faults;
 use super::view::PodsView;
 use crate::check::{Check, Run};
-use crate::finding::Findings;
+use crate::finding::{Finding, Findings};
 
 pub(crate) const NAME: &str = "pod/state";
 
@@ -28,6 +28,13 @@ fn run(view: &PodsView<'_>, findings: &mut Findings) {
                 findings.push(pod.about(access::told(fault)));
             }
             (Ok(_), Some(fault)) => findings.push(pod.about(access::told(fault))),
+            // It still serves until its grace is over, so what is seen of it holds.
+            (Ok(_), None) if pod.object.deleting => findings.push(
+                pod.about(
+                    Finding::ok(NAME, "it runs, and it is being deleted")
+                        .note("another pod takes its place: look at that one too"),
+                ),
+            ),
             _ => {}
         }
     }

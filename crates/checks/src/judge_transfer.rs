@@ -6,9 +6,9 @@ use model::{CheckResult, NextStep, Readiness, Report, Role, Status, Subject, Wor
 
 use crate::check::Run;
 use crate::finding::Findings;
+use crate::nixl::PAYLOAD;
 use crate::nixl::transfer::{self, TransferView, Tried};
 use crate::nixl::transfer_path;
-use crate::nixl::PAYLOAD;
 use crate::registry::CHECKS;
 
 /// What `nixl --transfer` judges beside the two workers.
@@ -152,7 +152,11 @@ fn of_messages(
         })
         .map(|(role, mut result)| {
             let [prefill, decode] = pods;
-            let pod = if role == Role::Prefill { prefill } else { decode };
+            let pod = if role == Role::Prefill {
+                prefill
+            } else {
+                decode
+            };
             result.subject = Subject {
                 deployment: subject.deployment.clone(),
                 roles: vec![role],
@@ -174,7 +178,11 @@ fn of_messages(
 }
 
 /// Whether the pair is proven in the way that its engines transfer, or why not.
-fn proof(transfer: &Transfer, memory: Option<MemoryKind>, apart: Option<bool>) -> Result<(), String> {
+fn proof(
+    transfer: &Transfer,
+    memory: Option<MemoryKind>,
+    apart: Option<bool>,
+) -> Result<(), String> {
     // Where nothing tells, KV is in GPU memory.
     let memory = memory.unwrap_or(MemoryKind::Gpu);
     let legs: Vec<&TransferLeg> = transfer
@@ -259,7 +267,9 @@ fn verdict(report: &Report, tried: &Tried, missing: Option<&str>) -> String {
             .find(|r| is_own(r) && r.status == status && (status != Status::Skipped || r.required))
     };
     match report.readiness {
-        Readiness::Trusted => format!("KV transfer is proven between these two workers: {measured}"),
+        Readiness::Trusted => {
+            format!("KV transfer is proven between these two workers: {measured}")
+        }
         Readiness::Blocked => match own(Status::Fail) {
             Some(first) => format!("KV transfer cannot be trusted: {}", first.detail),
             None if measured.is_empty() => report.verdict.clone(),

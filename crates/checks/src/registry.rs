@@ -67,6 +67,7 @@ pub const CHECKS: &[Check] = &[
     nixl::transfer::CHECK,
     nixl::transfer_path::CHECK,
     nixl::transfer_rate::CHECK,
+    nixl::observed_traffic::CHECK,
     nixl::ucx_settings::CHECK,
     nixl::ucx_messages::CHECK,
     nixl::ucx_connections::CHECK,

@@ -134,10 +134,22 @@ fn fault(name: &'static str, cause: &'static str, pod: &str) -> CheckResult {
 #[test]
 fn proven_rdma_of_gpu_memory_between_nodes_is_trusted() {
     let report = judged(good());
-    assert_eq!(report.readiness, Readiness::Trusted, "{:#?}", report.results);
+    assert_eq!(
+        report.readiness,
+        Readiness::Trusted,
+        "{:#?}",
+        report.results
+    );
     assert!(report.transfer_validated());
-    assert_eq!((report.coverage.pairs_tested, report.coverage.pairs_proven), (1, 1));
-    assert!(report.verdict.contains("READ of GPU memory over RDMA on mlx5_0:1 (proven)"));
+    assert_eq!(
+        (report.coverage.pairs_tested, report.coverage.pairs_proven),
+        (1, 1)
+    );
+    assert!(
+        report
+            .verdict
+            .contains("READ of GPU memory over RDMA on mlx5_0:1 (proven)")
+    );
     assert_eq!(report.transfers.len(), 1);
     assert!(report.next.is_empty());
 }
@@ -146,7 +158,12 @@ fn proven_rdma_of_gpu_memory_between_nodes_is_trusted() {
 fn what_is_not_a_proof_stays_unproven() {
     let unproven = |facts: TransferFacts, says: &str| {
         let report = judge_transfer(looked(Vec::new()), facts);
-        assert_eq!(report.readiness, Readiness::Unproven, "{says}: {:#?}", report.results);
+        assert_eq!(
+            report.readiness,
+            Readiness::Unproven,
+            "{says}: {:#?}",
+            report.results
+        );
         assert!(report.verdict.contains(says), "{says}: {}", report.verdict);
         assert_eq!(report.coverage.pairs_proven, 0);
     };
@@ -156,13 +173,19 @@ fn what_is_not_a_proof_stays_unproven() {
         leg.of_engine = false;
     });
     host.decode.gpu_error = Some("no CUDA driver".to_owned());
-    unproven(facts(host.clone()), "GPU memory, which the engines use, was not measured");
+    unproven(
+        facts(host.clone()),
+        "GPU memory, which the engines use, was not measured",
+    );
     host.legs.iter_mut().for_each(|leg| leg.of_engine = true);
     let nobody = TransferFacts {
         memory: None,
         ..facts(host.clone())
     };
-    unproven(nobody, "GPU memory, which the engines use, was not measured");
+    unproven(
+        nobody,
+        "GPU memory, which the engines use, was not measured",
+    );
     // One node, or unknown nodes.
     for (apart, says) in [(Some(false), "one node"), (None, "is not known")] {
         let same = TransferFacts {
@@ -173,7 +196,10 @@ fn what_is_not_a_proof_stays_unproven() {
     }
     // One kind of evidence, a link of unknown rate, software RDMA.
     unproven(facts(with(|l| l.grade = Some(Grade::Observed))), "observed");
-    unproven(facts(with(|l| l.plausible = None)), "the rate of the link is not known");
+    unproven(
+        facts(with(|l| l.plausible = None)),
+        "the rate of the link is not known",
+    );
     unproven(
         facts(over(Carrier::SoftwareRdma, "software RDMA on rxe0:1")),
         "software RDMA on rxe0:1",
@@ -184,7 +210,12 @@ fn what_is_not_a_proof_stays_unproven() {
         ..facts(host)
     };
     let report = judge_transfer(looked(Vec::new()), engines);
-    assert_eq!(report.readiness, Readiness::Trusted, "{:#?}", report.results);
+    assert_eq!(
+        report.readiness,
+        Readiness::Trusted,
+        "{:#?}",
+        report.results
+    );
 }
 
 #[test]
@@ -193,7 +224,11 @@ fn tcp_fails_where_the_engines_go_that_way() {
     let report = judged(tcp());
     assert_eq!(report.readiness, Readiness::Blocked);
     assert_eq!(causes(&report), ["nixl-transfer-not-rdma"]);
-    assert!(report.verdict.contains("nothing that was seen in either worker explains it"));
+    assert!(
+        report
+            .verdict
+            .contains("nothing that was seen in either worker explains it")
+    );
     // What explains it is named, with both ends where it holds for both.
     let base = looked(vec![
         fault("node/device-access", "uverbs-missing", "prefill-0"),
@@ -206,19 +241,31 @@ fn tcp_fails_where_the_engines_go_that_way() {
         .iter()
         .find(|r| r.name == "nixl/transfer-path")
         .unwrap();
-    assert!(path.detail.contains("prefill-0, decode-0: what uverbs-missing is (uverbs-missing)"));
+    assert!(
+        path.detail
+            .contains("prefill-0, decode-0: what uverbs-missing is (uverbs-missing)")
+    );
     assert!(!path.detail.contains("gdrcopy"));
     assert_eq!(path.fix.as_deref(), Some("how to fix uverbs-missing"));
-    assert_eq!(report.next[0].command, "check-interconnect explain nixl-transfer-not-rdma");
+    assert_eq!(
+        report.next[0].command,
+        "check-interconnect explain nixl-transfer-not-rdma"
+    );
     // Another operation or memory than the engines' is told only.
     let mut both = good();
-    both.legs.extend(tcp().legs.into_iter().map(|leg| TransferLeg {
-        operation: Operation::Write,
-        of_engine: false,
-        ..leg
-    }));
+    both.legs
+        .extend(tcp().legs.into_iter().map(|leg| TransferLeg {
+            operation: Operation::Write,
+            of_engine: false,
+            ..leg
+        }));
     let report = judged(both);
-    assert_eq!(report.readiness, Readiness::Trusted, "{:#?}", report.results);
+    assert_eq!(
+        report.readiness,
+        Readiness::Trusted,
+        "{:#?}",
+        report.results
+    );
     // Small blocks only.
     let mut small = good();
     small.legs.insert(
@@ -251,8 +298,15 @@ fn emulation_and_unknown_carriers_never_pass() {
     }
     let report = judged(unknown);
     assert_eq!(report.readiness, Readiness::Inconclusive);
-    assert!(report.verdict.contains("contradict each other"), "{}", report.verdict);
-    assert_eq!(judged(over(Carrier::Mixed, "a mixture")).readiness, Readiness::Degraded);
+    assert!(
+        report.verdict.contains("contradict each other"),
+        "{}",
+        report.verdict
+    );
+    assert_eq!(
+        judged(over(Carrier::Mixed, "a mixture")).readiness,
+        Readiness::Degraded
+    );
     let report = judged(over(Carrier::SharedMemory, "shared memory (cma)"));
     assert_eq!(causes(&report), ["nixl-shm-not-representative"]);
 }
@@ -306,7 +360,11 @@ fn only_what_nixl_refused_is_a_failure() {
     )];
     let report = judge_transfer(looked(Vec::new()), refused);
     assert_eq!(report.readiness, Readiness::Blocked);
-    let came = report.results.iter().find(|r| r.name == "nixl/transfer").unwrap();
+    let came = report
+        .results
+        .iter()
+        .find(|r| r.name == "nixl/transfer")
+        .unwrap();
     assert_eq!(came.cause, Some("nixl-transfer-refused"));
     assert_eq!(came.fix.as_deref(), Some("how to fix networkpolicy-blocks"));
     let told = report
@@ -317,12 +375,20 @@ fn only_what_nixl_refused_is_a_failure() {
     assert_eq!(told.subject.pod.as_deref(), Some("decode-0"));
     for (step, why, reason) in [
         ("import", "No module named 'nixl'", model::Reason::NoTool),
-        ("READ host host 65536", "its time was over", model::Reason::TimedOut),
+        (
+            "READ host host 65536",
+            "its time was over",
+            model::Reason::TimedOut,
+        ),
         ("backend", "its stream has ended", model::Reason::NotVisible),
     ] {
         let report = judge_transfer(looked(Vec::new()), stopped(false, step, why));
         assert_eq!(report.readiness, Readiness::Inconclusive, "{why}");
-        let came = report.results.iter().find(|r| r.name == "nixl/transfer").unwrap();
+        let came = report
+            .results
+            .iter()
+            .find(|r| r.name == "nixl/transfer")
+            .unwrap();
         assert_eq!(came.reason, Some(reason), "{why}");
     }
     // Nothing was tried, and a plan is no fault.

@@ -8,6 +8,7 @@ mod interrupt;
 mod live;
 mod nixl;
 mod node;
+mod observe;
 mod output;
 mod overwrite;
 mod pods;

@@ -5,6 +5,7 @@ pub(crate) mod gpudirect;
 mod lane_lines;
 pub(crate) mod libfabric;
 pub(crate) mod messages;
+pub(crate) mod observed_traffic;
 pub(crate) mod payload_transport;
 pub(crate) mod rdma_errors;
 pub(crate) mod sides;

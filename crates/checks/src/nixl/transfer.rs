@@ -164,13 +164,16 @@ fn measured(transfer: &Transfer, explains: &[CheckResult]) -> Finding {
         .unwrap_or_default();
     let what = format!("{}{step}: {}", stop.side, stop.why);
     if stop.by_nixl {
-        let mut finding =
-            Finding::fail(NAME, &REFUSED, format!("NIXL does not transfer: {what}")).grade(Grade::Observed);
+        let mut finding = Finding::fail(NAME, &REFUSED, format!("NIXL does not transfer: {what}"))
+            .grade(Grade::Observed);
         if let Some(first) = explains
             .iter()
             .find(|r| r.status == model::Status::Fail && r.name.starts_with("nixl/"))
         {
-            finding = finding.note(format!("explained by {}", first.cause.unwrap_or(&first.name)));
+            finding = finding.note(format!(
+                "explained by {}",
+                first.cause.unwrap_or(&first.name)
+            ));
             if let Some(fix) = &first.fix {
                 finding = finding.fix(fix.clone());
             }
@@ -196,7 +199,11 @@ fn measured(transfer: &Transfer, explains: &[CheckResult]) -> Finding {
 
 /// Why GPU memory is not among what was measured, where it was planned.
 fn of_gpu(transfer: &Transfer) -> Option<Finding> {
-    if transfer.legs.iter().any(|leg| leg.memory == MemoryKind::Gpu) {
+    if transfer
+        .legs
+        .iter()
+        .any(|leg| leg.memory == MemoryKind::Gpu)
+    {
         return None;
     }
     let why: Vec<String> = [

@@ -83,7 +83,10 @@ pub(crate) fn groups(transfer: &Transfer) -> Vec<Vec<&TransferLeg>> {
                 && held.emulated == leg.emulated
                 && held.grade == leg.grade
         };
-        match all.iter_mut().find(|group| group.last().is_some_and(|l| same(l))) {
+        match all
+            .iter_mut()
+            .find(|group| group.last().is_some_and(|l| same(l)))
+        {
             Some(group) => group.push(leg),
             None => all.push(vec![leg]),
         }
@@ -145,7 +148,11 @@ fn of_group(group: &[&TransferLeg], transfer: &Transfer, explains: &[CheckResult
     let what = format!("{} ({})", words(group), supported(group));
     let grade = first.grade.unwrap_or(Grade::Assumed);
     if !group.iter().all(|leg| leg.verified) && first.carrier == Carrier::Unknown {
-        return Finding::skipped(NAME, Reason::NotVisible, format!("{what}: it was not finished"));
+        return Finding::skipped(
+            NAME,
+            Reason::NotVisible,
+            format!("{what}: it was not finished"),
+        );
     }
     // Memory that the engines use and that could not be measured is not as fast as other memory by that.
     let engine_measured = transfer.legs.iter().any(|leg| leg.of_engine);
@@ -199,7 +206,11 @@ fn of_group(group: &[&TransferLeg], transfer: &Transfer, explains: &[CheckResult
         ),
         Carrier::Rdma | Carrier::GpuIpc => Finding::ok(NAME, what),
     };
-    for note in first.notes.iter().filter(|_| first.carrier != Carrier::SoftwareRdma) {
+    for note in first
+        .notes
+        .iter()
+        .filter(|_| first.carrier != Carrier::SoftwareRdma)
+    {
         finding = finding.note(note.clone());
     }
     finding.grade(grade)
@@ -225,7 +236,9 @@ fn explained(explains: &[CheckResult]) -> (String, Option<String>) {
             Some((_, who)) => who,
             None => {
                 told.push((result, Vec::new()));
-                let Some((_, who)) = told.last_mut() else { continue };
+                let Some((_, who)) = told.last_mut() else {
+                    continue;
+                };
                 who
             }
         };

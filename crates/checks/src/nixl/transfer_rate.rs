@@ -48,7 +48,11 @@ fn run(view: &TransferView<'_>, findings: &mut Findings) {
 /// Legs of one operation and memory.
 fn groups(transfer: &Transfer) -> Vec<Vec<&TransferLeg>> {
     let mut all: Vec<Vec<&TransferLeg>> = Vec::new();
-    for leg in transfer.legs.iter().filter(|l| l.bytes_per_second.is_some()) {
+    for leg in transfer
+        .legs
+        .iter()
+        .filter(|l| l.bytes_per_second.is_some())
+    {
         let key = |l: &TransferLeg| (l.operation, l.memory);
         match all
             .iter_mut()
@@ -88,16 +92,21 @@ fn of_group(group: &[&TransferLeg]) -> Option<Finding> {
     if let Some(link) = link {
         let _infallible = write!(what, "; the slower end's link has {}", rate(link));
     }
-    Some(if group.iter().any(|l| l.plausible == Some(false) && l.of_engine) {
-        Finding::warn(NAME, &SLOW, format!("{what}: less than a quarter of it"))
-            .grade(Grade::Observed)
-    } else if group.iter().any(|l| l.plausible == Some(true)) {
-        Finding::ok(NAME, what).grade(Grade::Observed)
-    } else {
-        Finding::skipped(
-            NAME,
-            Reason::NotApplicable,
-            format!("{what}; not judged: only RDMA hardware of known rate is, from 16 MiB on"),
-        )
-    })
+    Some(
+        if group
+            .iter()
+            .any(|l| l.plausible == Some(false) && l.of_engine)
+        {
+            Finding::warn(NAME, &SLOW, format!("{what}: less than a quarter of it"))
+                .grade(Grade::Observed)
+        } else if group.iter().any(|l| l.plausible == Some(true)) {
+            Finding::ok(NAME, what).grade(Grade::Observed)
+        } else {
+            Finding::skipped(
+                NAME,
+                Reason::NotApplicable,
+                format!("{what}; not judged: only RDMA hardware of known rate is, from 16 MiB on"),
+            )
+        },
+    )
 }

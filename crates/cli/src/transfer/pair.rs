@@ -46,9 +46,21 @@ impl<'p> Pair<'p> {
             (Some(Role::Prefill), Some(Role::Decode)) | (Some(Role::Decode), Some(Role::Prefill))
         );
         let (ends, workers) = if own_is_prefill {
-            (Both { prefill: own, decode: theirs }, [worker, their_worker])
+            (
+                Both {
+                    prefill: own,
+                    decode: theirs,
+                },
+                [worker, their_worker],
+            )
         } else {
-            (Both { prefill: theirs, decode: own }, [their_worker, worker])
+            (
+                Both {
+                    prefill: theirs,
+                    decode: own,
+                },
+                [their_worker, worker],
+            )
         };
         let processes = Both {
             prefill: process_of(ends.prefill),
@@ -150,7 +162,7 @@ fn maps_nixl(process: &Process) -> bool {
 }
 
 /// The process that transfers: it has NIXL; else one that is told of a connector.
-fn process_of(pod: &ProbedPod) -> Option<(u32, &Process)> {
+pub(crate) fn process_of(pod: &ProbedPod) -> Option<(u32, &Process)> {
     let seen = &pod.probed.as_ref().ok()?.observation;
     let processes = &seen.process.processes;
     let own = seen.host.namespaces.get("net").and_then(Fact::value);

@@ -11,8 +11,16 @@ use crate::lab::{Lab, causes, nixl, of, ways};
 #[test]
 fn a_dry_run_says_exactly_what_would_run_and_runs_nothing() {
     let Some(path) = nixl("1.5.1") else { return };
-    let settings = ["--engine", "--env", &path, "--env", "UCX_IB_KEY_FILE=hunter2"];
-    let Some(lab) = Lab::up(&settings) else { return };
+    let settings = [
+        "--engine",
+        "--env",
+        &path,
+        "--env",
+        "UCX_IB_KEY_FILE=hunter2",
+    ];
+    let Some(lab) = Lab::up(&settings) else {
+        return;
+    };
     let run = lab.transfer(&["--dry-run", "--rate", "2G"]);
     let report = run.json();
     let came = of(&report, "nixl/transfer");
@@ -59,7 +67,10 @@ fn a_pod_that_is_no_kv_worker_is_left_alone() {
     let frontend = |pod: stand_in::Pod| {
         pod.label("nvidia.com/dynamo-component-type", "frontend")
             .label("nvidia.com/dynamo-component", "Frontend")
-            .spec("command", serde_json::json!(["python3", "-m", "dynamo.frontend"]))
+            .spec(
+                "command",
+                serde_json::json!(["python3", "-m", "dynamo.frontend"]),
+            )
             .spec("args", serde_json::json!([]))
     };
     let Some(lab) = Lab::with(&["--env", &path], frontend) else {
@@ -69,7 +80,11 @@ fn a_pod_that_is_no_kv_worker_is_left_alone() {
     let report = run.json();
     assert_eq!(lab.api.execs().len(), 2);
     let came = of(&report, "nixl/transfer");
-    assert_eq!(came[0]["cause"], "nixl-transfer-not-a-kv-worker", "{}", came[0]);
+    assert_eq!(
+        came[0]["cause"], "nixl-transfer-not-a-kv-worker",
+        "{}",
+        came[0]
+    );
     assert_eq!(report["transfer_validated"], false);
     assert_eq!(report["coverage"]["pairs_tested"], 0);
     assert!(causes(&report).contains(&"nixl-transfer-not-a-kv-worker"));
@@ -83,8 +98,14 @@ fn usage_is_told_before_anything_is_read() {
     for (words, says) in [
         (vec!["--transfer", "--pod", "a"], "--peer"),
         (vec!["--transfer", "--peer", "b"], "--pod"),
-        (vec!["--transfer", "--pod", "a", "--pod", "c", "--peer", "b"], "one --pod"),
-        (vec!["--transfer", "--pod", "a", "--peer", "a"], "both --pod and --peer"),
+        (
+            vec!["--transfer", "--pod", "a", "--pod", "c", "--peer", "b"],
+            "one --pod",
+        ),
+        (
+            vec!["--transfer", "--pod", "a", "--peer", "a"],
+            "both --pod and --peer",
+        ),
         (
             vec!["--transfer", "--pod", "a", "--peer", "b", "--rate", "5x"],
             "expected one like 500M",
@@ -144,7 +165,15 @@ fn ctrl_c_ends_both_programs_and_tells_what_there_is() {
         let before = lab.api.execs().len();
         let mut child = lab
             .program()
-            .args(["nixl", "-n", "lab", "--pod", "decode-0", "--peer", "prefill-0"])
+            .args([
+                "nixl",
+                "-n",
+                "lab",
+                "--pod",
+                "decode-0",
+                "--peer",
+                "prefill-0",
+            ])
             // Slow enough to be interrupted.
             .args(["--transfer", "--rate", "10M", "-o", "json"])
             .args(&way)
@@ -169,7 +198,12 @@ fn ctrl_c_ends_both_programs_and_tells_what_there_is() {
         let came = of(&report, "nixl/transfer");
         assert_eq!(came[0]["status"], "skipped", "{}", came[0]);
         assert!(came[0]["detail"].as_str().unwrap().contains("ended first"));
-        assert!(!report["transfers"][0]["legs"].as_array().unwrap().is_empty());
+        assert!(
+            !report["transfers"][0]["legs"]
+                .as_array()
+                .unwrap()
+                .is_empty()
+        );
         assert!(nothing_left(&lab), "{way:?}");
     }
 }
@@ -194,7 +228,15 @@ fn a_lost_connection_and_time_that_is_over_leave_nothing() {
         let before = lab.api.execs().len();
         let mut child = lab
             .program()
-            .args(["nixl", "-n", "lab", "--pod", "decode-0", "--peer", "prefill-0"])
+            .args([
+                "nixl",
+                "-n",
+                "lab",
+                "--pod",
+                "decode-0",
+                "--peer",
+                "prefill-0",
+            ])
             .args(["--transfer", "--rate", "10M"])
             .args(&way)
             .stdout(Stdio::null())

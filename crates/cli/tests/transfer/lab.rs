@@ -176,7 +176,15 @@ impl Lab {
     pub(crate) fn nixl(&self, words: &[&str]) -> Run {
         let output = self
             .program()
-            .args(["nixl", "-n", "lab", "--pod", "decode-0", "--peer", "prefill-0"])
+            .args([
+                "nixl",
+                "-n",
+                "lab",
+                "--pod",
+                "decode-0",
+                "--peer",
+                "prefill-0",
+            ])
             .args(words)
             .output()
             .unwrap();
@@ -192,6 +200,11 @@ impl Lab {
         let mut all = vec!["--transfer", "-o", "json"];
         all.extend(words);
         self.nixl(&all)
+    }
+
+    /// What stands in for kubectl and reaches the workers without the API.
+    pub(crate) fn kubectl(&self) -> String {
+        self.folder.path().join("kubectl").display().to_string()
     }
 
     /// Runs a command in a worker.

@@ -13,3 +13,4 @@
 mod bounds;
 mod lab;
 mod measured;
+mod observed;

@@ -69,12 +69,24 @@ fn tcp_is_measured_verified_and_called_not_rdma() {
         assert!(words.contains("prefill-0, decode-0") || words.contains("decode-0, prefill-0"));
         let write = said("WRITE by prefill");
         assert_eq!(write["status"], "ok", "{write}");
-        assert!(write["note"].as_str().unwrap().contains("do not transfer this way"));
+        assert!(
+            write["note"]
+                .as_str()
+                .unwrap()
+                .contains("do not transfer this way")
+        );
         let verdict = report["verdict"].as_str().unwrap();
-        assert!(verdict.contains("TCP on eth0") && verdict.contains("not RDMA"), "{verdict}");
+        assert!(
+            verdict.contains("TCP on eth0") && verdict.contains("not RDMA"),
+            "{verdict}"
+        );
         let coverage = &report["coverage"];
         assert_eq!(
-            (&coverage["pairs_required"], &coverage["pairs_tested"], &coverage["pairs_proven"]),
+            (
+                &coverage["pairs_required"],
+                &coverage["pairs_tested"],
+                &coverage["pairs_proven"]
+            ),
             (&1.into(), &1.into(), &0.into())
         );
         // The plan was told before: where, how much, what it takes.
@@ -108,7 +120,9 @@ fn tcp_is_measured_verified_and_called_not_rdma() {
 fn a_setting_that_leaves_tcp_alone_is_the_explanation() {
     let Some(path) = nixl("1.5.1") else { return };
     let settings = ["--engine", "--env", &path, "--env", "UCX_TLS=tcp,cuda_copy"];
-    let Some(lab) = Lab::up(&settings) else { return };
+    let Some(lab) = Lab::up(&settings) else {
+        return;
+    };
     let run = lab.transfer(&[]);
     let report = run.json();
     assert_eq!(run.code, 1);
@@ -116,7 +130,10 @@ fn a_setting_that_leaves_tcp_alone_is_the_explanation() {
     let path = of(&report, "nixl/transfer-path");
     let read = path.iter().find(|c| c["status"] == "fail").unwrap();
     assert!(
-        read["detail"].as_str().unwrap().contains("ucx-tls-tcp-only"),
+        read["detail"]
+            .as_str()
+            .unwrap()
+            .contains("ucx-tls-tcp-only"),
         "{read}"
     );
     assert!(causes(&report).contains(&"ucx-tls-tcp-only"));
@@ -162,15 +179,26 @@ fn releases_that_do_not_understand_each_other_are_named() {
         return;
     };
     let settings = ["--engine", "--prefill-env", &old, "--decode-env", &new];
-    let Some(lab) = Lab::up(&settings) else { return };
+    let Some(lab) = Lab::up(&settings) else {
+        return;
+    };
     let run = lab.transfer(&[]);
     let report = run.json();
     assert_eq!(run.code, 1, "{}\n{}", run.out, run.err);
     let came = of(&report, "nixl/transfer");
     assert_eq!(came[0]["status"], "fail", "{}", came[0]);
     assert_eq!(came[0]["cause"], "nixl-transfer-refused");
-    assert!(came[0]["detail"].as_str().unwrap().contains("at the step connect"));
-    assert!(causes(&report).contains(&"ucx-pd-version-skew"), "{:?}", causes(&report));
+    assert!(
+        came[0]["detail"]
+            .as_str()
+            .unwrap()
+            .contains("at the step connect")
+    );
+    assert!(
+        causes(&report).contains(&"ucx-pd-version-skew"),
+        "{:?}",
+        causes(&report)
+    );
     let transfer = &report["transfers"][0];
     assert_eq!(transfer["prefill"]["nixl"], "0.4.1");
     assert_eq!(transfer["decode"]["nixl"], "1.5.1");
@@ -190,6 +218,11 @@ fn a_worker_without_nixl_is_not_called_broken() {
     assert_eq!(came[0]["status"], "skipped", "{}", came[0]);
     assert_eq!(came[0]["reason"], "no-tool", "{}", came[0]);
     assert_eq!(came[0]["cause"], "nixl-transfer-not-carried-out");
-    assert!(came[0]["detail"].as_str().unwrap().contains("No module named 'nixl'"));
+    assert!(
+        came[0]["detail"]
+            .as_str()
+            .unwrap()
+            .contains("No module named 'nixl'")
+    );
     assert!(!causes(&report).contains(&"nixl-transfer-refused"));
 }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-use checks::{TransferFacts, Tried, judge_transfer};
+use checks::{
+    ObservedFacts, Traffic, TransferFacts, Tried, judge_observed, judge_transfer,
+};
 use model::transfer::{Carrier, Evidence, Transfer, TransferEnd, TransferLeg, TransferStop};
 use model::{
     CheckResult, Coverage, Grade, MemoryKind, Operation, Readiness, Report, Role, Status, Subject,
@@ -413,4 +415,49 @@ fn a_fault_that_was_seen_beats_a_good_transfer() {
     let report = judge_transfer(base, facts(good()));
     assert_eq!(report.readiness, Readiness::Blocked);
     assert!(!report.transfer_validated());
+}
+
+fn observed(traffic: Traffic, results: Vec<CheckResult>) -> Report {
+    let facts = ObservedFacts {
+        traffic,
+        words: "what the counters say".to_owned(),
+        engines: vec!["the engine of decode-0 (process 7) has 4 queue pairs on mlx5_0".to_owned()],
+        pods: vec!["prefill-0".to_owned(), "decode-0".to_owned()],
+    };
+    judge_observed(looked(results), &facts)
+}
+
+#[test]
+fn counters_alone_never_prove() {
+    let between = |rdma| Traffic::Between {
+        rdma,
+        over: vec!["a".to_owned(), "b".to_owned(), "a".to_owned()],
+    };
+    let report = observed(between(true), Vec::new());
+    assert_eq!(report.readiness, Readiness::Unproven);
+    let told = &report.results[0];
+    assert_eq!((told.status, told.grade), (Status::Ok, Grade::Observed));
+    assert_eq!(told.subject.device.as_deref(), Some("a, b"));
+    assert!(told.note.as_deref().unwrap().contains("4 queue pairs"));
+    assert!(report.verdict.contains("observed: what the counters say"));
+    let report = observed(between(false), Vec::new());
+    assert_eq!(report.readiness, Readiness::Degraded);
+    assert_eq!(causes(&report), ["nixl-observed-over-interface"]);
+    for traffic in [Traffic::Nothing, Traffic::Other] {
+        let report = observed(traffic, Vec::new());
+        assert_eq!(report.readiness, Readiness::Inconclusive);
+        assert_eq!(causes(&report), ["nixl-observed-no-traffic"]);
+    }
+    for traffic in [Traffic::OneEnd, Traffic::Unknown] {
+        let report = observed(traffic, Vec::new());
+        assert_eq!(report.readiness, Readiness::Inconclusive);
+        assert_eq!(causes(&report), Vec::<&str>::new());
+    }
+    // A fault that was seen stays what to fix first.
+    let report = observed(
+        between(true),
+        vec![fault("node/rdma-ports", "rdma-port-down", "decode-0")],
+    );
+    assert_eq!(report.readiness, Readiness::Blocked);
+    assert_eq!(report.coverage.pairs_proven, 0);
 }

@@ -203,7 +203,7 @@ const LEAST_SECONDS: u64 = 10;
 fn bounded(mut plan: Plan, seconds: u64) -> Plan {
     let seconds = u32::try_from(seconds.clamp(LEAST_SECONDS, 3600)).unwrap_or(3600);
     plan.seconds = seconds;
-    plan.start_seconds = seconds.min(60);
-    plan.step_seconds = (seconds / 2).clamp(5, 30);
+    plan.start_seconds = seconds.min(60).max(seconds / 2);
+    plan.step_seconds = (seconds / 2).clamp(5, 30).max(seconds / 5);
     plan
 }

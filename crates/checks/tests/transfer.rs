@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-use checks::{
-    ObservedFacts, Traffic, TransferFacts, Tried, judge_observed, judge_transfer,
-};
+use checks::{ObservedFacts, Traffic, TransferFacts, Tried, judge_observed, judge_transfer};
 use model::transfer::{Carrier, Evidence, Transfer, TransferEnd, TransferLeg, TransferStop};
 use model::{
     CheckResult, Coverage, Grade, MemoryKind, Operation, Readiness, Report, Role, Status, Subject,

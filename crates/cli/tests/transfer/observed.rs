@@ -29,7 +29,7 @@ fn begin(lab: &Lab, seconds: &str, way: &[&str]) -> Child {
         .spawn()
         .unwrap();
     // Both looks and both first counters are done.
-    assert!(lab.api.wait_for(Duration::from_secs(60), |api| {
+    assert!(lab.api.wait_for(Duration::from_mins(1), |api| {
         let execs = api.execs();
         execs.len() == before + 4 && execs.iter().all(|e| e.exit.is_some())
     }));

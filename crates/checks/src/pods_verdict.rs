@@ -293,7 +293,7 @@ fn of_fault(kind: FaultKind, namespace: &str, pod: Option<&ProbedPod>) -> Vec<Ne
             "whether reading pods is granted",
         )],
         FaultKind::ForbiddenExec => vec![step(
-            format!("kubectl auth can-i create pods/exec{namespace}"),
+            format!("kubectl auth can-i create pods --subresource=exec{namespace}"),
             "whether running a command in a pod is granted",
         )],
         FaultKind::NoKubeconfig

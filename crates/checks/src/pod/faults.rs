@@ -191,7 +191,7 @@ pub(crate) const ACCESS: &[Cause] = &[
         "exec-forbidden",
         "running a command in the container is not allowed (403)",
         UNKNOWN,
-        "ask for create on pods/exec in this namespace: kubectl auth can-i create pods/exec -n NAMESPACE tells whether it is granted; an admission policy may refuse it all the same",
+        "ask for get and create on pods/exec in this namespace: kubectl auth can-i create pods --subresource=exec -n NAMESPACE tells whether it is granted (get as well: exec over WebSocket is a get); an admission policy may refuse it all the same",
         "it is allowed",
         "Kubernetes RBAC: subresource pods/exec",
     ),

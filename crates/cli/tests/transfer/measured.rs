@@ -226,3 +226,22 @@ fn a_worker_without_nixl_is_not_called_broken() {
     );
     assert!(!causes(&report).contains(&"nixl-transfer-refused"));
 }
+
+#[test]
+fn any_program_that_takes_the_arguments_of_kubectl_reaches_both() {
+    let Some(path) = nixl("1.5.1") else { return };
+    let Some(lab) = Lab::up(&["--engine", "--env", &path]) else {
+        return;
+    };
+    let run = lab.transfer(&["--via", &lab.kubectl(), "--largest", "1M"]);
+    let report = run.json();
+    assert_eq!(run.code, 1, "{}\n{}", run.out, run.err);
+    assert!(lab.api.execs().is_empty());
+    let legs = report["transfers"][0]["legs"].as_array().unwrap();
+    assert_eq!(legs.len(), 4);
+    assert!(
+        legs.iter()
+            .all(|l| l["carrier"] == "tcp" && l["grade"] == "proven")
+    );
+    assert!(run.err.contains("sizes 64 KiB, 1 MiB"), "{}", run.err);
+}

@@ -112,6 +112,7 @@ Register-ArgumentCompleter -Native -CommandName 'check-interconnect' -ScriptBloc
             [CompletionResult]::new('--peer-container', '--peer-container', [CompletionResultType]::ParameterName, 'Its container; that of --container without it')
             [CompletionResult]::new('--peer-namespace', '--peer-namespace', [CompletionResultType]::ParameterName, 'Its namespace; that of --namespace without it')
             [CompletionResult]::new('--rate', '--rate', [CompletionResultType]::ParameterName, 'Move so many bytes a second at most, on average (500M, 2G)')
+            [CompletionResult]::new('--largest', '--largest', [CompletionResultType]::ParameterName, 'Transfer blocks of so many bytes at most (64M without it); below 16M no rate is judged')
             [CompletionResult]::new('--observe', '--observe', [CompletionResultType]::ParameterName, 'Look at the counters of interfaces and RDMA ports before and after so long, while real requests run')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Format, and a file to write it to; may be given several times: text, short, json, jsonl')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Format, and a file to write it to; may be given several times: text, short, json, jsonl')

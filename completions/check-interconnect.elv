@@ -106,6 +106,7 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
             cand --peer-container 'Its container; that of --container without it'
             cand --peer-namespace 'Its namespace; that of --namespace without it'
             cand --rate 'Move so many bytes a second at most, on average (500M, 2G)'
+            cand --largest 'Transfer blocks of so many bytes at most (64M without it); below 16M no rate is judged'
             cand --observe 'Look at the counters of interfaces and RDMA ports before and after so long, while real requests run'
             cand -o 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
             cand --output 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'

@@ -104,6 +104,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ni
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l peer-container -d 'Its container; that of --container without it' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l peer-namespace -d 'Its namespace; that of --namespace without it' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l rate -d 'Move so many bytes a second at most, on average (500M, 2G)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l largest -d 'Transfer blocks of so many bytes at most (64M without it); below 16M no rate is judged' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l observe -d 'Look at the counters of interfaces and RDMA ports before and after so long, while real requests run' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'

@@ -2,6 +2,7 @@
 
 use crate::finding::Findings;
 use crate::nixl::live::view::NixlView;
+use crate::nixl::observed_traffic::ObservedView;
 use crate::nixl::sides::Side;
 use crate::nixl::transfer::TransferView;
 use crate::node_view::NodeView;
@@ -41,6 +42,8 @@ pub(crate) enum Run {
     Pods(fn(&PodsView<'_>, &mut Findings)),
     /// A transfer that was measured between two workers.
     Transfer(fn(&TransferView<'_>, &mut Findings)),
+    /// What moved between workers while their engines ran.
+    Observed(fn(&ObservedView<'_>, &mut Findings)),
 }
 
 /// One failure mode.

@@ -334,6 +334,9 @@ Examples:
   check-interconnect nixl -n serving --pod decode-0 --peer prefill-0 --transfer
   check-interconnect nixl --from decode.log prefill.log
   kubectl logs -l app=vllm --prefix | check-interconnect nixl --from - -o json
+  check-interconnect nixl -n serving --pod decode-0 --peer prefill-0 --transfer --dry-run
+  check-interconnect nixl -n serving --pod decode-0 --peer prefill-0 --transfer -o text -o json=transfer.json
+  check-interconnect nixl -n serving --pod decode-0 --peer prefill-0 --observe 30s
 
 Of an engine that runs, here or in pods: which NIXL and UCX it has loaded, which backends can be made in its place and \
 which transports its UCX offers there, its side channel, what it uses now, its log and its metrics. In a pod that is one \

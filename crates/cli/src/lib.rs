@@ -11,6 +11,7 @@ mod interrupt;
 mod nixl;
 mod nixl_live;
 mod node;
+mod observe;
 mod output;
 mod overwrite;
 mod pods;

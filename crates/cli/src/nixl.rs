@@ -27,6 +27,9 @@ pub(crate) fn run(args: &NixlArgs) -> Result<ExitCode, String> {
     if args.transfer.transfer {
         return crate::finish(&transfer::run(args)?, &args.output);
     }
+    if let Some(time) = args.transfer.observe {
+        return crate::finish(&crate::observe::run(args, time)?, &args.output);
+    }
     if args.from.is_empty() {
         return crate::nixl_live::run(args);
     }

@@ -3,7 +3,7 @@
 //! One look into each pod, then one program in each, whose streams are driven from here: no port is opened, and nothing is
 //! written to a disk. The programs end with their standard input, so also after Ctrl-C and a lost connection.
 
-mod pair;
+pub(crate) mod pair;
 mod plan;
 mod sessions;
 
@@ -32,35 +32,12 @@ pub(crate) fn run(args: &NixlArgs) -> Result<Report, String> {
             ));
         }
     };
-    let (namespace, container) = (
-        given
-            .peer_namespace
-            .as_ref()
-            .or(args.pods.namespace.as_ref()),
-        given
-            .peer_container
-            .as_ref()
-            .or(args.pods.container.as_ref()),
-    );
-    if pod == peer
-        && namespace == args.pods.namespace.as_ref()
-        && container == args.pods.container.as_ref()
-    {
-        return Err(format!(
-            "{pod} is both --pod and --peer; a transfer takes two workers"
-        ));
-    }
-    let theirs = PodArgs {
-        pod: vec![peer.clone()],
-        namespace: namespace.cloned(),
-        container: container.cloned(),
-        ..args.pods.clone()
-    };
+    let theirs = peer_args(args, pod, peer)?;
     let mut around = Around {
         asked: pods::asked(&args.pods),
         ..Around::default()
     };
-    around.asked.extend(again(args));
+    around.asked.extend(again(args, &["--transfer"]));
     let access = pods::access(&args.pods)?;
     let (runtime, stop) = pods::runtime()?;
     let (looked, done) = runtime.block_on(async {
@@ -98,8 +75,27 @@ pub(crate) fn run(args: &NixlArgs) -> Result<Report, String> {
     })
 }
 
-/// The options of a transfer that ask for the same again.
-fn again(args: &NixlArgs) -> Vec<String> {
+/// How the pod at the other end is looked into.
+pub(crate) fn peer_args(args: &NixlArgs, pod: &str, peer: &str) -> Result<PodArgs, String> {
+    let given = &args.transfer;
+    let own = &args.pods;
+    let namespace = given.peer_namespace.as_ref().or(own.namespace.as_ref());
+    let container = given.peer_container.as_ref().or(own.container.as_ref());
+    if pod == peer && namespace == own.namespace.as_ref() && container == own.container.as_ref() {
+        return Err(format!(
+            "{pod} is both --pod and --peer; KV moves between two workers"
+        ));
+    }
+    Ok(PodArgs {
+        pod: vec![peer.to_owned()],
+        namespace: namespace.cloned(),
+        container: container.cloned(),
+        ..own.clone()
+    })
+}
+
+/// The options about two pods that ask for the same again.
+pub(crate) fn again(args: &NixlArgs, last: &[&str]) -> Vec<String> {
     let given = &args.transfer;
     let mut words = Vec::new();
     for (option, value) in [
@@ -111,12 +107,12 @@ fn again(args: &NixlArgs) -> Vec<String> {
             words.extend([option.to_owned(), value.clone()]);
         }
     }
-    words.push("--transfer".to_owned());
+    words.extend(last.iter().map(|word| (*word).to_owned()));
     words
 }
 
 /// Looks into both pods, one exec in each.
-async fn look(
+pub(crate) async fn look(
     own: &PodArgs,
     theirs: &PodArgs,
     cluster: &Arc<dyn Cluster>,
@@ -207,7 +203,7 @@ const LEAST_SECONDS: u64 = 10;
 fn bounded(mut plan: Plan, seconds: u64) -> Plan {
     let seconds = u32::try_from(seconds.clamp(LEAST_SECONDS, 3600)).unwrap_or(3600);
     plan.seconds = seconds;
-    plan.start_seconds = seconds.min(60);
-    plan.step_seconds = (seconds / 2).clamp(5, 30);
+    plan.start_seconds = seconds.min(60).max(seconds / 2);
+    plan.step_seconds = (seconds / 2).clamp(5, 30).max(seconds / 5);
     plan
 }

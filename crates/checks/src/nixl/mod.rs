@@ -6,6 +6,7 @@ mod lane_lines;
 pub(crate) mod libfabric;
 pub(crate) mod live;
 pub(crate) mod messages;
+pub(crate) mod observed_traffic;
 pub(crate) mod payload_transport;
 pub(crate) mod rdma_errors;
 pub(crate) mod sides;

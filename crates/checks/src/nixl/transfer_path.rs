@@ -227,22 +227,37 @@ fn explained(explains: &[CheckResult]) -> (String, Option<String>) {
         })
         .collect();
     found.sort_by_key(|r| std::cmp::Reverse(r.status));
-    let mut told: Vec<String> = Vec::new();
+    // What holds for both ends is told once.
+    let mut told: Vec<(&CheckResult, Vec<&str>)> = Vec::new();
     for result in &found {
-        let who = result.subject.pod.as_deref().unwrap_or_default();
-        let line = format!(
-            "{who}: {} ({})",
-            result.detail,
-            result.cause.unwrap_or_default()
-        );
-        // What holds for both ends is told once.
-        if !told
-            .iter()
-            .any(|held| held.ends_with(&format!("({})", result.cause.unwrap_or_default())))
-        {
-            told.push(line);
+        let pods = result.subject.pod.iter().chain(&result.subject.pods);
+        let at = told.iter().position(|(held, _)| held.cause == result.cause);
+        let who = match at.and_then(|at| told.get_mut(at)) {
+            Some((_, who)) => who,
+            None => {
+                told.push((result, Vec::new()));
+                let Some((_, who)) = told.last_mut() else {
+                    continue;
+                };
+                who
+            }
+        };
+        for pod in pods {
+            if !who.contains(&pod.as_str()) {
+                who.push(pod);
+            }
         }
     }
+    let mut told: Vec<String> = told
+        .into_iter()
+        .map(|(result, who)| {
+            let cause = result.cause.unwrap_or_default();
+            match who.as_slice() {
+                [] => format!("{} ({cause})", result.detail),
+                who => format!("{}: {} ({cause})", who.join(", "), result.detail),
+            }
+        })
+        .collect();
     if told.is_empty() {
         return (
             ", and nothing that was seen in either worker explains it".to_owned(),

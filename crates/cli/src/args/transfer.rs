@@ -26,6 +26,9 @@ pub struct TransferArgs {
     /// Move so many bytes a second at most, on average (500M, 2G)
     #[arg(long, value_name = "BYTES", requires = "transfer", value_parser = bytes)]
     pub rate: Option<u64>,
+    /// Transfer blocks of so many bytes at most (64M without it); below 16M no rate is judged
+    #[arg(long, value_name = "BYTES", requires = "transfer", value_parser = block)]
+    pub largest: Option<u64>,
     /// Print what would run where, and run nothing in a worker
     #[arg(long, conflicts_with = "from")]
     pub dry_run: bool,
@@ -39,16 +42,37 @@ pub struct TransferArgs {
 
 /// `500M`, `2G`, or bytes; units of 1000, as rates have.
 fn bytes(text: &str) -> Result<u64, String> {
+    number(text, 1000).and_then(|rate| {
+        if rate < 1_000_000 {
+            return Err(format!(
+                "'{text}' is less than 1M, with which nothing comes to its end"
+            ));
+        }
+        Ok(rate)
+    })
+}
+
+/// `64M`, or bytes; units of 1024, as memory has.
+fn block(text: &str) -> Result<u64, String> {
+    number(text, 1024).and_then(|block| {
+        if (64 << 10..=64 << 20).contains(&block) {
+            Ok(block)
+        } else {
+            Err(format!("'{text}' is not between 64K and 64M"))
+        }
+    })
+}
+
+fn number(text: &str, unit: u64) -> Result<u64, String> {
     let odd = || format!("'{text}' is no number of bytes; expected one like 500M or 2G");
-    let (digits, unit) = match text.char_indices().next_back() {
-        Some((at, 'k' | 'K')) => (text.get(..at), 1_000),
-        Some((at, 'M')) => (text.get(..at), 1_000_000),
-        Some((at, 'G')) => (text.get(..at), 1_000_000_000),
-        _ => (Some(text), 1_u64),
+    let (digits, power) = match text.char_indices().next_back() {
+        Some((at, 'k' | 'K')) => (text.get(..at), 1),
+        Some((at, 'M')) => (text.get(..at), 2),
+        Some((at, 'G')) => (text.get(..at), 3),
+        _ => (Some(text), 0),
     };
     let number: u64 = digits.unwrap_or_default().parse().map_err(|_| odd())?;
-    number
-        .checked_mul(unit)
-        .filter(|n| *n >= 1_000_000)
-        .ok_or_else(|| format!("'{text}' is less than 1M, with which nothing comes to its end"))
+    unit.checked_pow(power)
+        .and_then(|factor| number.checked_mul(factor))
+        .ok_or_else(odd)
 }

@@ -1,6 +1,7 @@
 //! The two workers of a transfer: which is which, their engines, and what they transfer how.
 
 use checks::ProbedPod;
+use model::observation::Fact;
 use model::observation::process::Process;
 use model::{MemoryKind, Operation, Role, TransferEnd, Worker};
 use transfer::{Both, Engine, Side};
@@ -161,10 +162,15 @@ fn maps_nixl(process: &Process) -> bool {
 }
 
 /// The process that transfers: it has NIXL; else one that is told of a connector.
-fn process_of(pod: &ProbedPod) -> Option<(u32, &Process)> {
-    let processes = &pod.probed.as_ref().ok()?.observation.process.processes;
+pub(crate) fn process_of(pod: &ProbedPod) -> Option<(u32, &Process)> {
+    let seen = &pod.probed.as_ref().ok()?.observation;
+    let processes = &seen.process.processes;
+    let own = seen.host.namespaces.get("net").and_then(Fact::value);
     let rank = |process: &Process| {
+        let theirs = process.namespaces.get("net").and_then(Fact::value);
         (
+            // With hostPID the engines of other pods are in sight as well.
+            own.is_none() || theirs.is_none() || own == theirs,
             maps_nixl(process),
             process.flags.contains_key("--kv-transfer-config"),
             process.flags.len(),

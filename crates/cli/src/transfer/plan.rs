@@ -17,6 +17,9 @@ pub(super) fn of(pair: &Pair<'_>, pods: &PodArgs, given: &TransferArgs) -> Plan 
     }
     let mut plan = Plan::both_ways_of_engines(&memories);
     plan.bytes_per_second = given.rate;
+    if let Some(largest) = given.largest {
+        plan.legs.retain(|leg| leg.bytes <= largest);
+    }
     super::bounded(plan, pods.timeout.as_secs())
 }
 

@@ -990,6 +990,7 @@ sockets() {
 	for pid in $selected; do
 		known=
 		for v in $seen_net; do
+			# shellcheck disable=SC3013 # dash, busybox and bash have -ef
 			[ "$R/proc/$pid/ns/net" -ef "$R/proc/$v/ns/net" ] && known=$v
 		done
 		[ -z "$known" ] || continue

@@ -72,13 +72,17 @@ fn run(view: &NixlView<'_>, findings: &mut Findings) {
             .processes()
             .any(|(_, process)| libraries(process).iter().any(|l| l.library == plugin));
         let Some(error) = &backend.error else {
-            findings.push(
-                Finding::ok(
-                    NAME,
-                    format!("{nixl} makes its backend {} {place}", backend.name),
-                )
-                .grade(model::Grade::Observed),
-            );
+            let mut finding = Finding::ok(
+                NAME,
+                format!("{nixl} makes its backend {} {place}", backend.name),
+            )
+            .grade(model::Grade::Observed);
+            if !trial.listed.is_empty() {
+                finding = finding
+                    .note(format!("it lists {}", trial.listed.join(", ")))
+                    .told(&LISTED);
+            }
+            findings.push(finding);
             continue;
         };
         let mut what = format!(

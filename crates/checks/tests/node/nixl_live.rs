@@ -1,7 +1,5 @@
 //! Rules about an agent in the engine's place: both sides of each.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -31,6 +29,26 @@ fn library(library: &str, path: &str) -> MappedLibrary {
         deleted: false,
     }
 }
+
+/// Causes and notes that are shown here.
+pub(crate) const SHOWN: [&str; 16] = [
+    "nixl-no-engine-process",
+    "nixl-not-loaded",
+    "nixl-two-copies-loaded",
+    "ucx-two-copies-loaded",
+    "nixl-plugin-of-another-copy",
+    "nixl-library-replaced",
+    "nixl-backend-not-made",
+    "nixl-backend-not-tried",
+    "nixl-plugin-list-is-of-files",
+    "nixl-ucx-offers-no-rdma",
+    "nixl-ucx-rdma-switched-off",
+    "nixl-ucx-offers-no-gpu-memory",
+    "nixl-no-rdma-device-open",
+    "nixl-software-queue-pairs",
+    "nixl-transfers-failed",
+    "nixl-kv-expired",
+];
 
 /// An engine with NIXL.
 fn engine() -> NodeFacts {
@@ -271,4 +289,147 @@ fn metrics_tell_use_and_failures() {
     let other = scraped(&[]);
     assert_eq!(other[0].status, Status::Skipped);
     assert!(other[0].detail.contains("none about KV transfers"));
+}
+
+/// The only process of the engine.
+fn process(facts: &mut NodeFacts) -> &mut Process {
+    facts.observation.process.processes.get_mut(&7).unwrap()
+}
+
+/// The same engine with other libraries.
+fn with_libraries(change: impl FnOnce(&mut Vec<MappedLibrary>)) -> NodeFacts {
+    let mut facts = engine();
+    let process = process(&mut facts);
+    let mut libraries = process.libraries.value().unwrap().clone();
+    change(&mut libraries);
+    process.libraries = Fact::seen(libraries, origin());
+    facts
+}
+
+/// Causes of a check's findings, and its notes.
+fn told(facts: NodeFacts, name: &str) -> (Vec<&'static str>, String) {
+    let report = judged(facts, trial(Vec::new()));
+    let found = of(&report, name);
+    let notes: Vec<&str> = found.iter().filter_map(|r| r.note.as_deref()).collect();
+    (
+        found.iter().filter_map(|r| r.cause).collect(),
+        notes.join("; "),
+    )
+}
+
+#[test]
+fn libraries_of_one_copy_are_well_and_mixed_ones_are_not() {
+    let name = "nixl/libraries";
+    assert_eq!(told(engine(), name), (Vec::new(), String::new()));
+    let (causes, _) = told(
+        with_libraries(|all| all.push(library("libnixl", "/opt/nvda_nixl/lib64/libnixl.so"))),
+        name,
+    );
+    assert_eq!(causes, ["nixl-two-copies-loaded"]);
+    let (causes, _) = told(
+        with_libraries(|all| all.push(library("libucp", "/opt/hpcx/ucx/lib/libucp.so.0"))),
+        name,
+    );
+    assert_eq!(causes, ["ucx-two-copies-loaded"]);
+    // A second libibverbs is usual.
+    let (causes, _) = told(
+        with_libraries(|all| all.push(library("libibverbs", "/usr/lib/libibverbs.so.1"))),
+        name,
+    );
+    assert!(causes.is_empty());
+    let moved = |all: &mut Vec<MappedLibrary>| all[1].path = "/x/plugins/libplugin_UCX.so".into();
+    let (causes, _) = told(with_libraries(moved), name);
+    assert_eq!(causes, ["nixl-plugin-of-another-copy"]);
+    let (causes, notes) = told(with_libraries(|all| all[0].deleted = true), name);
+    assert!(
+        causes.is_empty() && notes.contains("keeps the old one"),
+        "{notes}"
+    );
+    let (causes, _) = told(with_libraries(Vec::clear), name);
+    assert_eq!(causes, ["nixl-not-loaded"]);
+    let mut nobody = engine();
+    nobody.observation.process.processes.clear();
+    let report = judged(nobody, trial(Vec::new()));
+    assert_eq!(of(&report, name)[0].cause, Some("nixl-no-engine-process"));
+    assert_eq!(report.readiness, Readiness::Inconclusive);
+}
+
+#[test]
+fn a_list_of_plugins_is_told_as_one_of_files() {
+    let mut listed = trial(Vec::new());
+    listed.listed = vec!["GDS".to_owned(), "UCX".to_owned()];
+    let report = judged(engine(), listed);
+    let note = of(&report, "nixl/backends")[0].note.clone().unwrap();
+    assert!(
+        note.contains("GDS, UCX") && note.contains("of files"),
+        "{note}"
+    );
+    let report = judged(engine(), trial(Vec::new()));
+    assert_eq!(of(&report, "nixl/backends")[0].note, None);
+}
+
+#[test]
+fn a_gpu_without_a_transport_for_its_memory_is_a_gap() {
+    let offered = |name: &str| {
+        trial(vec![
+            transport("rc_mlx5", true, &[("mlx5_0:1", true)]),
+            transport(name, true, &[("cuda", true)]),
+        ])
+    };
+    let cause = "nixl-ucx-offers-no-gpu-memory";
+    let has = |facts: NodeFacts, trial: Trial| {
+        let report = judged(facts, trial);
+        report.results.iter().any(|r| r.cause == Some(cause))
+    };
+    let with_gpu = || {
+        let mut facts = engine();
+        let gpu = model::observation::gpu::Gpu::default();
+        facts.observation.gpu.gpus.add(gpu);
+        facts
+    };
+    assert!(has(with_gpu(), offered("tcp")));
+    assert!(!has(with_gpu(), offered("cuda_copy")));
+    assert!(!has(with_gpu(), offered("rocm_copy")));
+    assert!(!has(engine(), offered("tcp")));
+}
+
+#[test]
+fn what_is_in_use_is_evidence_for_as_much_as_it_shows() {
+    let name = "nixl/in-use";
+    let with = |change: &dyn Fn(&mut Process)| {
+        let mut facts = engine();
+        let node = model::observation::rdma::DevNode {
+            exists: Fact::seen(true, origin()),
+            ..model::observation::rdma::DevNode::default()
+        };
+        facts
+            .observation
+            .rdma
+            .nodes
+            .insert("uverbs0".to_owned(), node);
+        change(process(&mut facts));
+        judged(facts, trial(Vec::new()))
+    };
+    let sockets = |p: &mut Process| p.tcp_connections = Fact::seen(2, origin());
+    let report = with(&sockets);
+    assert_eq!(of(&report, name)[0].cause, Some("nixl-no-rdma-device-open"));
+    // Files that cannot be read say nothing.
+    let report = with(&|_| ());
+    assert_eq!(of(&report, name)[0].status, Status::Skipped);
+    let report = with(&|p| {
+        sockets(p);
+        p.open_devices = Fact::seen(vec!["/dev/infiniband/uverbs0".to_owned()], origin());
+    });
+    assert_eq!(of(&report, name)[0].status, Status::Skipped);
+    for (device, software) in [("mlx5_0", false), ("rxe0", true)] {
+        let report = with(&|p| {
+            sockets(p);
+            p.queue_pairs
+                .insert(device.to_owned(), Fact::seen(4, origin()));
+        });
+        let found = of(&report, name)[0];
+        assert_eq!(found.status, Status::Ok);
+        let note = found.note.clone().unwrap();
+        assert_eq!(note.contains("no faster than TCP"), software, "{note}");
+    }
 }

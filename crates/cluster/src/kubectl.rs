@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use model::pod::{Fault, FaultKind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
 use crate::access::Access;
 use crate::api_status::Asked;
-use crate::door::{Cluster, Ended, Exec, Refusal, Session, Waiting};
+use crate::door::{self, Cluster, Ended, Exec, Refusal, Session, Waiting};
 use crate::kubectl_errors;
+use crate::programs::Running;
 
 /// The largest answer that is read.
-const MAX_ANSWER: u64 = 512 * 1024 * 1024;
+const MAX_ANSWER: u64 = door::MAX_ANSWER as u64;
 /// What is read of a program's complaints.
 const MAX_ERRORS: u64 = 64 * 1024;
 
@@ -123,7 +124,7 @@ impl Kubectl {
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
             let read_out = async {
                 match stdout {
-                    Some(stdout) => stdout.take(MAX_ANSWER).read_to_end(&mut out).await,
+                    Some(stdout) => stdout.take(MAX_ANSWER + 1).read_to_end(&mut out).await,
                     None => Ok(0),
                 }
             };
@@ -134,9 +135,13 @@ impl Kubectl {
                 }
             };
             let (_out, _err) = tokio::join!(read_out, read_err);
-            (child.wait().await, out, err)
+            // One that has more to say would wait for a reader.
+            if u64::try_from(out.len()).is_ok_and(|read| read > MAX_ANSWER) {
+                return None;
+            }
+            Some((child.wait().await, out, err))
         };
-        let Ok((status, out, err)) = tokio::time::timeout(self.patience, work).await else {
+        let Ok(ended) = tokio::time::timeout(self.patience, work).await else {
             return Err(Refusal::new(
                 FaultKind::TimedOut,
                 format!(
@@ -145,6 +150,9 @@ impl Kubectl {
                     self.patience.as_secs()
                 ),
             ));
+        };
+        let Some((status, out, err)) = ended else {
+            return Err(door::too_long());
         };
         let errors = String::from_utf8_lossy(&err);
         match status {
@@ -158,35 +166,6 @@ impl Kubectl {
                 ))
             }
             Err(error) => Err(Refusal::new(FaultKind::KubectlFailed, error.to_string())),
-        }
-    }
-}
-
-/// A program that is ended, with what it has started, when nobody needs it any more.
-struct Running {
-    child: Child,
-    #[cfg(unix)]
-    group: Option<rustix::process::Pid>,
-}
-
-impl Running {
-    fn new(child: Child) -> Self {
-        Self {
-            #[cfg(unix)]
-            group: child
-                .id()
-                .and_then(|id| i32::try_from(id).ok())
-                .and_then(rustix::process::Pid::from_raw),
-            child,
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        #[cfg(unix)]
-        if let (Some(group), Ok(None)) = (self.group, self.child.try_wait()) {
-            let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
 }

@@ -6,7 +6,9 @@
 
 mod access;
 mod api_status;
+mod configuration;
 mod container;
+mod credentials;
 mod door;
 mod kubectl;
 mod kubectl_errors;
@@ -14,6 +16,8 @@ mod native;
 mod native_errors;
 mod objects;
 mod patience;
+mod programs;
+mod proxy;
 mod rights;
 mod stop;
 mod survey;
@@ -22,6 +26,7 @@ pub use access::{Access, Via};
 pub use container::{Answer, Limits};
 pub use door::{Cluster, Ended, Exec, Refusal, Session, Waiting};
 pub use objects::{named_pod, nodes, pods};
+pub use programs::end_programs;
 pub use rights::{Right, missing_rights};
 pub use stop::Stop;
 pub use survey::{Looked, Pick, look_into};

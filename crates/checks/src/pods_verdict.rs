@@ -54,9 +54,14 @@ fn worst<'r>(
         .copied()
         .filter(|r| !r.collective && is(r))
         .collect();
+    // That a container could not be looked into is why the rest is not known of it.
+    let is_fault = |r: &&&CheckResult| {
+        r.status == Status::Skipped && matches!(&*r.name, "pod/access" | "pod/state")
+    };
     let first = found
         .iter()
         .find(|r| may_stop(r))
+        .or_else(|| found.iter().find(is_fault))
         .or_else(|| found.first())?;
     // Pods that lack something lack it for many reasons; a fault is one.
     let gap = first.status == Status::Skipped;

@@ -56,6 +56,7 @@ mod unix {
                 for signal in signals.iter_mut().flat_map(Signals::forever) {
                     if SIGNAL.swap(signal, Ordering::SeqCst) != 0 {
                         stop_all();
+                        cluster::end_programs();
                         let _ends_here = emulate_default_handler(signal);
                     }
                     stop_all();

@@ -1,6 +1,6 @@
 //! Pods of a cluster: which are meant, how to reach them, and what looking into them gave, ready to be judged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use checks::{Around, NodeFacts, ProbedPod};
@@ -33,6 +33,41 @@ pub(crate) fn are_meant(args: &PodArgs) -> Result<bool, String> {
     }
 }
 
+/// The arguments as kubectl takes them: an empty text is none, and a pod may be written as `pod/NAME`.
+fn as_kubectl(args: &PodArgs) -> Result<PodArgs, String> {
+    let mut args = args.clone();
+    for text in [
+        &mut args.container,
+        &mut args.namespace,
+        &mut args.context,
+        &mut args.as_user,
+        &mut args.via,
+    ] {
+        text.take_if(|text| text.is_empty());
+    }
+    args.kubeconfig.take_if(|path| path.as_os_str().is_empty());
+    let mut names: Vec<String> = Vec::new();
+    for name in &args.pod {
+        let bare = ["pod/", "pods/", "po/"]
+            .iter()
+            .find_map(|kind| name.strip_prefix(kind))
+            .unwrap_or(name);
+        if bare.is_empty() || bare.contains('/') {
+            return Err(format!(
+                "'{name}' is no pod's name; for the pods of something else give its labels with --selector"
+            ));
+        }
+        if !names.iter().any(|known| known == bare) {
+            names.push(bare.to_owned());
+        }
+    }
+    args.pod = names;
+    if let Some(odd) = args.namespace.as_ref().filter(|n| n.contains('/')) {
+        return Err(format!("'{odd}' is no namespace's name"));
+    }
+    Ok(args)
+}
+
 /// `node` over pods.
 pub(crate) fn node(args: &PodArgs, role: Option<Role>) -> Result<Report, String> {
     let (mut pods, around) = looked(args, None)?;
@@ -58,6 +93,7 @@ pub(crate) fn chosen(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String>
 
 /// The objects of the pods that are meant, as the API server gives them.
 pub(crate) fn as_given(args: &PodArgs) -> Result<Vec<(String, ProbedPod)>, String> {
+    let args = &as_kubectl(args)?;
     let access = access(args)?;
     let (runtime, stop) = runtime()?;
     let mut around = Around::default();
@@ -156,6 +192,7 @@ pub(crate) fn access(args: &PodArgs) -> Result<Access, String> {
 
 /// Looks into the pods that are meant; for `nixl` at more than `node` does.
 fn looked(args: &PodArgs, nixl: Option<beside::Look>) -> Result<(Vec<ProbedPod>, Around), String> {
+    let args = &as_kubectl(args)?;
     let access = access(args)?;
     let (runtime, stop) = runtime()?;
     let looked = runtime.block_on(gather(args, &access, nixl, &stop));
@@ -323,11 +360,15 @@ async fn meant(
                 Some(selector) => {
                     format!("no pod in namespace '{namespace}' has the labels {selector}")
                 }
-                None => format!("namespace '{namespace}' has no pod"),
+                // The API server says the same of a namespace that there is not.
+                None => {
+                    format!("no pod is in namespace '{namespace}', if there is one of that name")
+                }
             },
         ));
     }
     let mut others = BTreeMap::new();
+    let mut known = BTreeSet::new();
     for text in &listed {
         let object = match live::pod(text) {
             Ok(object) => object,
@@ -336,6 +377,9 @@ async fn meant(
                 continue;
             }
         };
+        if !known.insert(object.name.clone()) {
+            continue;
+        }
         let workers = live::workers(text);
         match live::kv_worker(&object, &workers) {
             Some(why) => chosen.push(prepared(args, text, object, why.words)),
@@ -371,7 +415,7 @@ async fn meant(
 
 fn odd(what: &str) -> Fault {
     Fault::new(
-        FaultKind::NotOurs,
+        FaultKind::NotApi,
         format!("the API server gave {what} where a pod was asked for"),
     )
 }

@@ -73,6 +73,8 @@ pub(crate) fn of(
 ) -> Refusal {
     let message = short(message);
     let kind = match (code, asked) {
+        // It is never followed: credentials stay with who they are for.
+        (300..=399, _) => FaultKind::NotApi,
         (401, _) => FaultKind::Unauthorized,
         (403, Asked::Exec) => FaultKind::ForbiddenExec,
         (403, Asked::Read) => FaultKind::ForbiddenPods,

@@ -10,6 +10,20 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// An answer that is waited for.
 pub type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// The largest answer that is read: 500 pods of 256 KiB each.
+pub(crate) const MAX_ANSWER: usize = 128 * 1024 * 1024;
+
+/// What an answer without end is.
+pub(crate) fn too_long() -> Refusal {
+    Refusal::new(
+        FaultKind::NotApi,
+        format!(
+            "an answer of more than {} MiB was not read to its end",
+            MAX_ANSWER / 1024 / 1024
+        ),
+    )
+}
+
 /// A way into a cluster. Everything that is done with one goes through these few, so that another way (a program, a
 /// recording) gives the same report.
 pub trait Cluster: Send + Sync {

@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use model::pod::{Fault, FaultKind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
 use crate::access::Access;
 use crate::api_status::Asked;
-use crate::door::{Cluster, Ended, Exec, Keep, Kept, Refusal, Session, Waiting};
+use crate::door::{self, Cluster, Ended, Exec, Keep, Kept, Refusal, Session, Waiting};
 use crate::kubectl_errors;
+use crate::programs::Running;
 
-/// The largest answer that is read.
-const MAX_ANSWER: u64 = 512 * 1024 * 1024;
 /// What is read of a program's complaints.
 const MAX_ERRORS: u64 = 64 * 1024;
 
@@ -109,10 +108,12 @@ impl Kubectl {
 
     /// What the program prints, where it succeeds.
     async fn output(&self, words: &[&str], input: Option<String>) -> Result<String, Refusal> {
-        let most = usize::try_from(MAX_ANSWER).unwrap_or(usize::MAX);
         let bytes = self
-            .bytes(words, input, Keep::First(most), Asked::Read)
+            .bytes(words, input, Keep::First(door::MAX_ANSWER + 1), Asked::Read)
             .await?;
+        if bytes.len() > door::MAX_ANSWER {
+            return Err(door::too_long());
+        }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -188,35 +189,6 @@ impl Kubectl {
                 ))
             }
             Err(error) => Err(Refusal::new(FaultKind::KubectlFailed, error.to_string())),
-        }
-    }
-}
-
-/// A program that is ended, with what it has started, when nobody needs it any more.
-struct Running {
-    child: Child,
-    #[cfg(unix)]
-    group: Option<rustix::process::Pid>,
-}
-
-impl Running {
-    fn new(child: Child) -> Self {
-        Self {
-            #[cfg(unix)]
-            group: child
-                .id()
-                .and_then(|id| i32::try_from(id).ok())
-                .and_then(rustix::process::Pid::from_raw),
-            child,
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        #[cfg(unix)]
-        if let (Some(group), Ok(None)) = (self.group, self.child.try_wait()) {
-            let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
 }

@@ -140,6 +140,10 @@ fn code_of(reason: &str, message: &str) -> u16 {
         "NotFound" => 404,
         "Conflict" | "AlreadyExists" => 409,
         "TooManyRequests" => 429,
+        "MethodNotAllowed" => 405,
+        "NotAcceptable" => 406,
+        // The token of a list is too old.
+        "Expired" | "Gone" => 410,
         "BadRequest" | "Invalid" => 400,
         "ServiceUnavailable" => 503,
         "Timeout" | "ServerTimeout" => 504,

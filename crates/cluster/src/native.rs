@@ -1,43 +1,54 @@
-//! The Kubernetes API, natively: kubeconfig, service account, exec credential plugins, client certificates, tokens, OIDC
-//! and proxies as kube handles them; exec over WebSocket.
+//! The Kubernetes API, natively: kubeconfig, service account, client certificates, OIDC and proxies as kube handles them;
+//! exec over WebSocket. Credential plugins and files of tokens are handled here.
 
-use std::path::Path;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use kube::api::{Api, AttachParams, AttachedProcess};
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use model::pod::{Fault, FaultKind};
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use secrecy::ExposeSecret as _;
+use tokio::sync::Mutex;
 
 use crate::access::Access;
 use crate::api_status::{self, Asked};
-use crate::door::{Cluster, Ended, Exec, Keep, Kept, Refusal, Session, Waiting};
-use crate::native_errors;
+use crate::credentials::{self, Credentials, Source};
+use crate::door::{self, Cluster, Ended, Exec, Keep, Kept, Refusal, Session, Waiting};
+use crate::{configuration, native_errors};
 
 /// Room for output that nobody has read yet; kube's own is 1 KiB, which costs a wake-up for each.
 const PIPE: usize = 256 * 1024;
-
-/// The largest answer that is read: some 20,000 pods.
-const MAX_ANSWER: usize = 512 * 1024 * 1024;
-
 /// The largest refusal that is read.
-const MAX_REFUSAL: usize = 64 * 1024;
+const MAX_REFUSAL: usize = 1024 * 1024;
 
 pub(crate) struct Native {
-    client: Client,
+    held: Mutex<Held>,
+    /// Where credentials come from, where they are fetched.
+    source: Option<Source>,
+    /// Without fetched credentials.
+    config: Config,
+    /// Scheme, host and port of the API server.
+    server: String,
     namespace: String,
     patience: Duration,
+}
+
+/// The client, with the credentials of the moment.
+struct Held {
+    client: Client,
+    credentials: Credentials,
+    /// How often they were fetched.
+    fetched: u32,
 }
 
 impl Native {
     pub(crate) async fn open(access: &Access) -> Result<Self, Fault> {
         let patience = access.patience();
-        let mut config = configuration(access).await?;
+        let mut config = configuration::of(access).await?;
         if let Some(user) = &access.as_user {
             config.auth_info.impersonate = Some(user.clone());
         }
@@ -54,37 +65,32 @@ impl Native {
                 env!("CARGO_PKG_VERSION")
             )),
         ));
+        let source = Source::of(&mut config.auth_info);
+        let token = config.auth_info.token.as_ref();
+        if token.is_some_and(|token| !credentials::is_token(token.expose_secret())) {
+            return Err(Fault::new(
+                FaultKind::BrokenKubeconfig,
+                "the token of the kubeconfig has characters that no header can have, such as a line break",
+            ));
+        }
         let namespace = access
             .namespace
             .clone()
             .unwrap_or_else(|| config.default_namespace.clone());
-        // It may run a credential plugin, and waits for it.
-        let runtime = tokio::runtime::Handle::current();
-        let made = tokio::task::spawn_blocking(move || {
-            let _in_runtime = runtime.enter();
-            Client::try_from(config)
-        });
-        let client = match tokio::time::timeout(patience, made).await {
-            Ok(Ok(Ok(client))) => client,
-            Ok(Ok(Err(error))) => return Err(native_errors::of(&error, Asked::Read).fault),
-            Ok(Err(_)) => {
-                return Err(Fault::new(
-                    FaultKind::BrokenKubeconfig,
-                    "the configuration could not be used",
-                ));
-            }
-            Err(_) => {
-                return Err(Fault::new(
-                    FaultKind::CredentialPlugin,
-                    format!(
-                        "the program that gives credentials gave none in {} s",
-                        patience.as_secs()
-                    ),
-                ));
-            }
+        let credentials = match &source {
+            Some(source) => source.fetch(patience).await?,
+            None => Credentials::default(),
         };
+        let client = client(&config, &credentials, patience).await?;
         Ok(Self {
-            client,
+            held: Mutex::new(Held {
+                client,
+                credentials,
+                fetched: 0,
+            }),
+            server: server(&config),
+            source,
+            config,
             namespace,
             patience,
         })
@@ -92,8 +98,8 @@ impl Native {
 
     /// Reads an answer piece by piece, and closes the connection where no more is needed.
     async fn read(&self, request: http::Request<Vec<u8>>, keep: Keep) -> Result<Vec<u8>, Refusal> {
-        let answer = self
-            .client
+        let (client, _) = self.client().await?;
+        let answer = client
             .send(request.map(Body::from))
             .await
             .map_err(|e| native_errors::of(&e, Asked::Log))?;
@@ -120,13 +126,68 @@ impl Native {
         Err(api_status::refusal(code.as_u16(), &text, None, Asked::Log))
     }
 
+    /// A client whose credentials are good as far as they say themselves, and which they are.
+    async fn client(&self) -> Result<(Client, u32), Refusal> {
+        let mut held = self.held.lock().await;
+        if held.credentials.are_over() {
+            self.fetch(&mut held).await?;
+        }
+        Ok((held.client.clone(), held.fetched))
+    }
+
+    async fn fetch(&self, held: &mut Held) -> Result<(), Refusal> {
+        let refused = |fault| Refusal {
+            fault,
+            retry_after: None,
+            may_pass: false,
+        };
+        let Some(source) = &self.source else {
+            return Ok(());
+        };
+        let credentials = source.fetch(self.patience).await.map_err(refused)?;
+        held.client = client(&self.config, &credentials, self.patience)
+            .await
+            .map_err(refused)?;
+        held.credentials = credentials;
+        held.fetched = held.fetched.saturating_add(1);
+        Ok(())
+    }
+
+    /// A client with other credentials than those that were refused; `None` where there are no others.
+    async fn another(&self, refused: u32) -> Option<Client> {
+        self.source.as_ref()?;
+        let mut held = self.held.lock().await;
+        // Many requests are refused together; who comes first fetches for all.
+        if held.fetched == refused && refused < MAX_FETCHES {
+            self.fetch(&mut held).await.ok()?;
+        }
+        (held.fetched > refused).then(|| held.client.clone())
+    }
+
     async fn send(&self, request: http::Request<Vec<u8>>) -> Result<String, Refusal> {
+        let (client, which) = self.client().await?;
+        let first = self.send_by(&client, request.clone()).await;
+        match first {
+            Err(refusal) if refusal.fault.kind == FaultKind::Unauthorized => {
+                match self.another(which).await {
+                    Some(client) => self.send_by(&client, request).await,
+                    None => Err(refusal),
+                }
+            }
+            answer => answer,
+        }
+    }
+
+    async fn send_by(
+        &self,
+        client: &Client,
+        request: http::Request<Vec<u8>>,
+    ) -> Result<String, Refusal> {
         let answer = async {
-            let answer = self
-                .client
+            let answer = client
                 .send(request.map(Body::from))
                 .await
-                .map_err(|e| native_errors::of(&e, Asked::Read))?;
+                .map_err(|e| self.failed(&e, Asked::Read))?;
             let code = answer.status();
             let retry_after = answer
                 .headers()
@@ -134,18 +195,30 @@ impl Native {
                 .and_then(|value| value.to_str().ok())
                 .and_then(|text| text.trim().parse().ok())
                 .map(Duration::from_secs);
-            let bytes = answer
-                .into_body()
-                .collect_bytes()
-                .await
-                .map_err(|e| native_errors::of(&e, Asked::Read))?;
-            if bytes.len() > MAX_ANSWER {
-                return Err(Refusal::new(
-                    FaultKind::Flood,
-                    format!("the API server's answer has {} bytes", bytes.len()),
-                ));
+            let most = if code.is_success() {
+                door::MAX_ANSWER
+            } else {
+                MAX_REFUSAL
+            };
+            let mut bytes = Vec::new();
+            let mut body = answer.into_body();
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|e| self.failed(&e, Asked::Read))?;
+                let Ok(data) = frame.into_data() else {
+                    continue;
+                };
+                bytes.extend_from_slice(&data);
+                if bytes.len() > most {
+                    if code.is_success() {
+                        return Err(door::too_long());
+                    }
+                    break;
+                }
+                // What was packed comes without a pause, and nothing else had its turn.
+                tokio::task::consume_budget().await;
             }
-            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let text = String::from_utf8(bytes)
+                .unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned());
             if code.is_success() {
                 Ok(text)
             } else {
@@ -159,63 +232,96 @@ impl Native {
         };
         match tokio::time::timeout(self.patience, answer).await {
             Ok(done) => done,
-            Err(_) => Err(late(self.patience)),
+            Err(_) => Err(self.late()),
+        }
+    }
+
+    /// What went wrong, with whom.
+    fn failed(&self, error: &kube::Error, asked: Asked) -> Refusal {
+        let mut refusal = native_errors::of(error, asked);
+        if matches!(
+            refusal.fault.kind,
+            FaultKind::Unreachable | FaultKind::UnknownCa | FaultKind::TimedOut
+        ) {
+            refusal.fault.detail = format!("{}: {}", self.server, refusal.fault.detail);
+        }
+        refusal
+    }
+
+    fn late(&self) -> Refusal {
+        Refusal::new(
+            FaultKind::TimedOut,
+            format!(
+                "the API server {} did not answer in {} s",
+                self.server,
+                self.patience.as_secs()
+            ),
+        )
+    }
+
+    async fn start(&self, exec: &Exec, client: Client) -> Result<AttachedProcess, Refusal> {
+        let pods: Api<Pod> = Api::namespaced(client, &exec.namespace);
+        let how = AttachParams {
+            container: Some(exec.container.clone()),
+            stdin: true,
+            stdout: true,
+            stderr: true,
+            tty: false,
+            max_stdin_buf_size: Some(PIPE),
+            max_stdout_buf_size: Some(PIPE),
+            max_stderr_buf_size: Some(PIPE),
+        };
+        let started = pods.exec(&exec.pod, exec.command.clone(), &how);
+        match tokio::time::timeout(self.patience, started).await {
+            Ok(Ok(process)) => Ok(process),
+            Ok(Err(error)) => Err(self.failed(&error, Asked::Exec)),
+            Err(_) => Err(self.late()),
         }
     }
 }
 
-fn late(patience: Duration) -> Refusal {
-    Refusal::new(
-        FaultKind::TimedOut,
-        format!("the API server did not answer in {} s", patience.as_secs()),
-    )
-}
+/// More are not fetched: a server that refuses all of them would have a plugin run for ever.
+const MAX_FETCHES: u32 = 8;
 
-async fn configuration(access: &Access) -> Result<Config, Fault> {
-    let options = KubeConfigOptions {
-        context: access.context.clone(),
-        ..KubeConfigOptions::default()
-    };
-    let read = match &access.kubeconfig {
-        Some(path) => Kubeconfig::read_from(path),
-        None => Kubeconfig::read(),
-    };
-    let kubeconfig = match read {
-        Ok(kubeconfig) => kubeconfig,
-        Err(error) => {
-            let fault = native_errors::of_configuration(&error);
-            let only_missing = fault.kind == FaultKind::NoKubeconfig;
-            // Inside a pod there is usually no file, and a service account instead.
-            if only_missing && access.kubeconfig.is_none() && access.context.is_none() {
-                return Config::incluster().map_err(|_| no_configuration());
-            }
-            return Err(fault);
-        }
-    };
-    if kubeconfig.contexts.is_empty() && access.context.is_none() && access.kubeconfig.is_none() {
-        return Config::incluster().map_err(|_| no_configuration());
+/// `https://host:6443`, without what else an address may hold.
+fn server(config: &Config) -> String {
+    let url = &config.cluster_url;
+    let scheme = url.scheme_str().unwrap_or("https");
+    let host = url.host().unwrap_or_default();
+    match url.port_u16() {
+        Some(port) => format!("{scheme}://{host}:{port}"),
+        None => format!("{scheme}://{host}"),
     }
-    let known: Vec<String> = kubeconfig.contexts.iter().map(|c| c.name.clone()).collect();
-    Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .map_err(|error| {
-            let mut fault = native_errors::of_configuration(&error);
-            if fault.kind == FaultKind::UnknownContext && !known.is_empty() {
-                fault.detail = format!("{}; there are: {}", fault.detail, known.join(", "));
-            }
-            fault
-        })
 }
 
-fn no_configuration() -> Fault {
-    let home = std::env::var_os("HOME").map_or_else(
-        || "~/.kube/config".to_owned(),
-        |home| Path::new(&home).join(".kube/config").display().to_string(),
-    );
-    Fault::new(
-        FaultKind::NoKubeconfig,
-        format!("neither $KUBECONFIG, nor {home}, nor a service account of a pod is there"),
-    )
+async fn client(
+    config: &Config,
+    credentials: &Credentials,
+    patience: Duration,
+) -> Result<Client, Fault> {
+    let mut config = config.clone();
+    credentials.put(&mut config.auth_info);
+    // The login of a cloud that a kubeconfig can name besides plugins may run a program, and waits for it.
+    let runtime = tokio::runtime::Handle::current();
+    let made = tokio::task::spawn_blocking(move || {
+        let _in_runtime = runtime.enter();
+        Client::try_from(config)
+    });
+    match tokio::time::timeout(patience, made).await {
+        Ok(Ok(Ok(client))) => Ok(client),
+        Ok(Ok(Err(error))) => Err(native_errors::of(&error, Asked::Read).fault),
+        Ok(Err(_)) => Err(Fault::new(
+            FaultKind::BrokenKubeconfig,
+            "the configuration could not be used",
+        )),
+        Err(_) => Err(Fault::new(
+            FaultKind::CredentialPlugin,
+            format!(
+                "the program that gives credentials gave none in {} s",
+                patience.as_secs()
+            ),
+        )),
+    }
 }
 
 impl Cluster for Native {
@@ -253,29 +359,22 @@ impl Cluster for Native {
                 .map_err(|_| odd_path(path))?;
             match tokio::time::timeout(self.patience, self.read(request, keep)).await {
                 Ok(done) => done,
-                Err(_) => Err(late(self.patience)),
+                Err(_) => Err(self.late()),
             }
         })
     }
 
     fn exec<'a>(&'a self, exec: &'a Exec) -> Waiting<'a, Result<Session, Refusal>> {
         Box::pin(async move {
-            let pods: Api<Pod> = Api::namespaced(self.client.clone(), &exec.namespace);
-            let how = AttachParams {
-                container: Some(exec.container.clone()),
-                stdin: true,
-                stdout: true,
-                stderr: true,
-                tty: false,
-                max_stdin_buf_size: Some(PIPE),
-                max_stdout_buf_size: Some(PIPE),
-                max_stderr_buf_size: Some(PIPE),
-            };
-            let started = pods.exec(&exec.pod, exec.command.clone(), &how);
-            let process = match tokio::time::timeout(self.patience, started).await {
-                Ok(Ok(process)) => process,
-                Ok(Err(error)) => return Err(native_errors::of(&error, Asked::Exec)),
-                Err(_) => return Err(late(self.patience)),
+            let (client, which) = self.client().await?;
+            let process = match self.start(exec, client).await {
+                Err(refusal) if refusal.fault.kind == FaultKind::Unauthorized => {
+                    match self.another(which).await {
+                        Some(client) => self.start(exec, client).await?,
+                        None => return Err(refusal),
+                    }
+                }
+                started => started?,
             };
             session(process).ok_or_else(|| {
                 Refusal::new(

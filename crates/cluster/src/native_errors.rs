@@ -12,6 +12,11 @@ use crate::door::Refusal;
 
 pub(crate) fn of(error: &kube::Error, asked: Asked) -> Refusal {
     match error {
+        // An answer with an error's status and without an error's object.
+        kube::Error::Api(status) if status.code == 0 => Refusal::new(
+            FaultKind::ServerError,
+            "the API server refused, and did not say why",
+        ),
         kube::Error::Api(status) => {
             let retry_after = status
                 .details
@@ -77,7 +82,19 @@ fn of_connection(text: &str) -> Refusal {
     } else {
         FaultKind::Unreachable
     };
-    let mut refusal = Refusal::new(kind, api_status::short(text));
+    // Names of layers say nothing to who reads.
+    let mut told = text;
+    while let Some(rest) = [
+        "ServiceError: ",
+        "client error (Connect): ",
+        "client error (SendRequest): ",
+    ]
+    .iter()
+    .find_map(|layer| told.strip_prefix(layer))
+    {
+        told = rest;
+    }
+    let mut refusal = Refusal::new(kind, api_status::short(told));
     // A server that closes a connection that it was just asked over was often restarted.
     refusal.may_pass = kind == FaultKind::Unreachable
         && (has("connection closed before message completed") || has("Connection reset"));
@@ -162,6 +179,10 @@ pub(crate) fn of_configuration(error: &KubeconfigError) -> Fault {
                 "the client certificate or its key cannot be read",
             )
         }
+        KubeconfigError::ParseNoProxy(_) => Fault::new(
+            FaultKind::BrokenKubeconfig,
+            "NO_PROXY has an entry that is neither a name nor an address",
+        ),
         _ => Fault::new(
             FaultKind::BrokenKubeconfig,
             "the kubeconfig files cannot be used together",

@@ -2,7 +2,7 @@
 
 use model::pod::{Fault, FaultKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::door::{Cluster, Refusal};
@@ -11,8 +11,10 @@ use crate::stop::Stop;
 
 /// Objects in one answer. More of them make a larger answer than an API server likes to give at once.
 const PAGE: usize = 500;
-/// The most objects that are read; a server that never comes to an end has not more.
+/// The most objects that are read.
 const MAX_OBJECTS: usize = 100_000;
+/// The most answers that are read: a server gives fewer objects at once than it was asked for where it likes to.
+const MAX_PAGES: usize = 400;
 
 /// Characters that need no escape in a query.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC
@@ -23,16 +25,28 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
 
 #[derive(Deserialize)]
 struct List<'t> {
-    #[serde(borrow, default)]
+    #[serde(borrow, deserialize_with = "or_null")]
     items: Vec<&'t RawValue>,
     #[serde(default)]
-    metadata: Metadata,
+    metadata: Option<Metadata>,
 }
 
 #[derive(Default, Deserialize)]
 struct Metadata {
     #[serde(default, rename = "continue")]
     next: Option<String>,
+}
+
+/// What is empty may be written as `null`, but it is written.
+fn or_null<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<&'de RawValue>, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+/// A list of objects. An object without `items` is none: a login page may be JSON too.
+fn list(text: &str) -> Option<List<'_>> {
+    // Serde takes a sequence for the fields of a struct as well.
+    let is_object = text.trim_start().starts_with('{');
+    is_object.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 /// The pods of a namespace, each as JSON text.
@@ -46,7 +60,15 @@ pub async fn pods(
     stop: &Stop,
 ) -> Result<Vec<String>, Fault> {
     let path = format!("/api/v1/namespaces/{}/pods", escaped(namespace));
-    all(cluster, "Pod", &path, selector, stop).await
+    all(cluster, "Pod", &path, selector, stop)
+        .await
+        .map_err(|fault| match selector {
+            Some(selector) if fault.detail.starts_with("HTTP 400") => Fault::new(
+                FaultKind::BadSelector,
+                format!("'{selector}': {}", fault.detail),
+            ),
+            _ => fault,
+        })
 }
 
 /// One pod by its name.
@@ -92,7 +114,8 @@ async fn all(
     let mut found = Vec::new();
     let mut next: Option<String> = None;
     let mut restarted = false;
-    loop {
+    let foreign = |what: String| Fault::new(FaultKind::NotApi, what);
+    for _page in 0..MAX_PAGES {
         let mut page = format!("{path}?limit={PAGE}");
         if let Some(selector) = selector {
             page.push_str("&labelSelector=");
@@ -113,24 +136,44 @@ async fn all(
             }
             Err(refusal) => return Err(refusal.fault),
         };
-        let list: List<'_> = serde_json::from_str(&text).map_err(|_| {
-            Fault::new(
-                FaultKind::NotOurs,
-                format!("the answer for {path} is no list of objects; a proxy may stand between"),
-            )
+        let list = list(&text).ok_or_else(|| {
+            foreign(format!(
+                "the answer for {path} is no list of objects; a proxy may stand between"
+            ))
         })?;
         found.extend(list.items.iter().filter_map(|item| with_kind(item, kind)));
-        next = list.metadata.next.filter(|token| !token.is_empty());
-        if next.is_none() || list.items.is_empty() || found.len() >= MAX_OBJECTS {
+        let token = list.metadata.and_then(|m| m.next).filter(|t| !t.is_empty());
+        // A page may be empty and another one follow; only the token tells.
+        let Some(token) = token else {
             return Ok(found);
+        };
+        if next.as_ref() == Some(&token) || found.len() > MAX_OBJECTS {
+            break;
         }
+        next = Some(token);
     }
+    Err(foreign(format!(
+        "the list of {path} has no end: after {} objects more are promised still",
+        found.len()
+    )))
 }
 
 /// An object of a list, which leaves out what all of them have in common.
 fn with_kind(item: &RawValue, kind: &str) -> Option<String> {
     let rest = item.get().trim_start().strip_prefix('{')?;
     Some(format!(r#"{{"apiVersion":"v1","kind":"{kind}",{rest}"#))
+}
+
+/// Whether Kubernetes could have given a pod or a container this name (RFC 1123 subdomain; apimachinery
+/// pkg/util/validation). It becomes part of a path, and an argument of programs, so that nothing else may.
+pub(crate) fn is_name(name: &str) -> bool {
+    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    name.len() <= 253
+        && ends(name.chars().next())
+        && ends(name.chars().next_back())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.'))
 }
 
 pub(crate) fn escaped(text: &str) -> String {

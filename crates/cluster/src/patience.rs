@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use model::pod::FaultKind;
+
 use crate::door::{Refusal, Waiting};
 use crate::stop::Stop;
 
@@ -20,7 +22,15 @@ pub(crate) async fn patiently<'a, T>(
     let mut wait = FIRST_WAIT;
     let mut tries = 1;
     loop {
-        let refusal = match ask().await {
+        let answer = tokio::select! {
+            answer = ask() => answer,
+            // Whoever ends a run waits for no server.
+            () = stop.stopped() => return Err(Refusal::new(
+                FaultKind::Interrupted,
+                "the run was ended first",
+            )),
+        };
+        let refusal = match answer {
             Ok(answer) => return Ok(answer),
             Err(refusal) => refusal,
         };

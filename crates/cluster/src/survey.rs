@@ -100,6 +100,20 @@ async fn one(
         container: pick.container,
         command: container::command(&limits),
     };
+    // What a server calls a pod becomes part of a path, and an argument of a program.
+    if let Some(odd) = [&exec.pod, &exec.container, &exec.namespace]
+        .into_iter()
+        .find(|name| !objects::is_name(name))
+    {
+        return Looked {
+            index,
+            answer: Err(Fault::new(
+                FaultKind::NotApi,
+                format!("the API server names '{odd}', which is no name in Kubernetes"),
+            )),
+            later: None,
+        };
+    }
     let answer = container::look(cluster, &exec, &limits, stop).await;
     let broke = match &answer {
         Ok(answer) => answer.fault.as_ref(),

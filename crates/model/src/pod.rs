@@ -224,6 +224,8 @@ fault_kinds! {
     Unreachable = "api-server-unreachable", Access, NotRunning;
     /// The API server's certificate is not signed by who the kubeconfig trusts.
     UnknownCa = "api-server-certificate-unknown", Access, NoPermission;
+    /// What answers is no API server: a login page, a redirect, an answer without end.
+    NotApi = "api-answer-foreign", Access, Unreadable;
     /// 401: no credentials, wrong ones, or expired ones.
     Unauthorized = "api-server-unauthorized", Access, NoPermission;
     /// 403 on reading pods.
@@ -242,6 +244,8 @@ fault_kinds! {
     NoSuchPod = "pod-missing", Request, NotRunning;
     /// No pod matches the selector.
     NoMatch = "no-pod-matches", Request, NotRunning;
+    /// The selector is none.
+    BadSelector = "selector-invalid", Request, Unreadable;
     /// Several containers could be meant.
     AmbiguousContainer = "container-ambiguous", Pod, NotVisible;
     /// The container that was asked for is not in the pod.

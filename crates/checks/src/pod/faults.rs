@@ -108,6 +108,14 @@ pub(crate) const ACCESS: &[Cause] = &[
         "RFC 5280; kubeconfig certificate-authority-data",
     ),
     fault(
+        "api-answer-foreign",
+        "what answers is no Kubernetes API server, or one that does not keep to its own rules",
+        "nothing was looked at; a login page or a proxy may stand between, and what it says is not about the workers",
+        "kubectl get --raw /version shows who answers: look at the server's address in the kubeconfig, at HTTPS_PROXY, and whether a login (SSO, VPN) has expired",
+        "it answers as an API server does",
+        API,
+    ),
+    fault(
         "api-server-unauthorized",
         "the API server does not know who asks (401): no credentials, wrong ones, or expired ones",
         "nothing was looked at",
@@ -178,6 +186,14 @@ pub(crate) const ACCESS: &[Cause] = &[
         "kubectl get pods -n NAMESPACE --show-labels shows which labels there are; nvidia.com/dynamo-graph-deployment-name=NAME finds a Dynamo graph",
         "a pod matches",
         API,
+    ),
+    fault(
+        "selector-invalid",
+        "the API server cannot read the selector",
+        "there is nothing to look at",
+        "write it as kubectl takes it: -l app=llama,tier!=test or -l 'role in (prefill,decode)'",
+        "it can be read",
+        "Kubernetes labels and selectors",
     ),
     fault(
         "container-ambiguous",
@@ -253,7 +269,7 @@ pub(crate) const ACCESS: &[Cause] = &[
     ),
     fault(
         "probe-timed-out",
-        "nothing came back from the container in time",
+        "no answer came in time, from the container or from the API server",
         UNKNOWN,
         "run it again with a longer limit (--timeout for a container, --request-timeout for the API server); where it stays, the node or its kubelet hangs: kubectl get node, and on the node the kernel's log",
         "it answers in time",

@@ -11,5 +11,7 @@
 
 mod access;
 mod containers;
+mod credentials;
+mod foreign;
 mod load;
 mod support;

@@ -26,6 +26,7 @@ mod plan;
 mod program;
 mod record;
 mod side;
+mod silent;
 mod table;
 mod told;
 mod weigh;

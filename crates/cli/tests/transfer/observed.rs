@@ -208,7 +208,7 @@ fn other_traffic_is_not_called_kv() {
         lab.exec(from, &["python3", "-c", &script]);
         sink.wait().unwrap();
     };
-    let child = begin(&lab, "8s", &[]);
+    let child = begin(&lab, "5s", &[]);
     send("decode-0", "prefill-0", "192.0.2.1");
     let (report, _) = end(child);
     let check = seen(&report);
@@ -216,7 +216,7 @@ fn other_traffic_is_not_called_kv() {
     // It went the wrong way, so that nothing of it can be KV.
     assert_eq!(check["cause"], "nixl-observed-no-traffic");
     // The right way over the right interface, and still nobody says that it was KV.
-    let child = begin(&lab, "8s", &[]);
+    let child = begin(&lab, "5s", &[]);
     send("prefill-0", "decode-0", "192.0.2.2");
     let (report, _) = end(child);
     let check = seen(&report);

@@ -323,7 +323,7 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__nixl)
-            opts="-l -c -n -o -v -h -V --from --role --pod --selector --all --container --namespace --context --kubeconfig --as --as-group --via --request-timeout --timeout --concurrency --peer --peer-container --peer-namespace --transfer --rate --largest --dry-run --force --observe --output --color --fail-on --verbose --help --version"
+            opts="-l -c -n -o -v -h -V --from --role --pod --selector --all --container --namespace --context --kubeconfig --as --as-group --via --request-timeout --timeout --concurrency --debug-pods --peer --peer-container --peer-namespace --transfer --rate --largest --dry-run --force --observe --output --color --fail-on --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

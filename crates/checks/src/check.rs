@@ -1,6 +1,7 @@
 //! What a check is.
 
 use crate::finding::Findings;
+use crate::nixl::live::view::NixlView;
 use crate::nixl::observed_traffic::ObservedView;
 use crate::nixl::sides::Side;
 use crate::nixl::transfer::TransferView;
@@ -33,6 +34,8 @@ pub(crate) enum Run {
     Place(fn(&NodeView<'_>, &mut Findings)),
     /// Both ends of the transfers, as their logs show them.
     Sides(fn(&[Side], &mut Findings)),
+    /// NIXL in an engine that runs: in a container, or on this host.
+    Nixl(fn(&NixlView<'_>, &mut Findings)),
     /// One container of a pod: what the API server says of it beside what is seen inside.
     Pod(fn(&PodView<'_>, &mut Findings)),
     /// All pods that were asked for, and the cluster's nodes.

@@ -173,6 +173,19 @@ pub(crate) fn next(
     pods: &[ProbedPod],
     around: &Around,
 ) -> Vec<NextStep> {
+    let mut steps = of_faults(command, readiness, results, pods, around);
+    of_logs(readiness, pods, &mut steps);
+    steps
+}
+
+/// Those about what went wrong.
+pub(crate) fn of_faults(
+    command: &str,
+    readiness: Readiness,
+    results: &[&CheckResult],
+    pods: &[ProbedPod],
+    around: &Around,
+) -> Vec<NextStep> {
     let mut steps: Vec<NextStep> = Vec::new();
     let mut add = |new: NextStep| {
         if steps.len() < STEPS && !steps.iter().any(|s| s.command == new.command) {
@@ -223,6 +236,16 @@ pub(crate) fn next(
             "look again after the fix",
         ));
     }
+    steps
+}
+
+/// Where nothing is known to be wrong, the engine's own log may tell more.
+fn of_logs(readiness: Readiness, pods: &[ProbedPod], steps: &mut Vec<NextStep>) {
+    let mut add = |new: NextStep| {
+        if steps.len() < STEPS && !steps.iter().any(|s| s.command == new.command) {
+            steps.push(new);
+        }
+    };
     if matches!(readiness, Readiness::Unproven | Readiness::Degraded) {
         let mut roles = BTreeSet::new();
         for pod in pods {
@@ -240,7 +263,6 @@ pub(crate) fn next(
             }
         }
     }
-    steps
 }
 
 fn namespace(asked: &[String]) -> Option<String> {

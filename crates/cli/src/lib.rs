@@ -1,12 +1,15 @@
 //! The command line: reads inputs, runs the checks, writes reports, and says it all with one exit code.
 
 pub mod args;
+mod beside;
+mod debug_pods;
 mod decisions;
+mod dry_run;
 mod explain;
 mod fix;
 mod interrupt;
-mod live;
 mod nixl;
+mod nixl_live;
 mod node;
 mod observe;
 mod output;

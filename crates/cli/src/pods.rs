@@ -10,7 +10,7 @@ use model::{PodObject, Report, Role};
 use recipe::live;
 
 use crate::args::PodArgs;
-use crate::interrupt;
+use crate::{beside, interrupt};
 
 /// Whether pods of a cluster are meant, and not this host.
 pub(crate) fn are_meant(args: &PodArgs) -> Result<bool, String> {
@@ -35,13 +35,57 @@ pub(crate) fn are_meant(args: &PodArgs) -> Result<bool, String> {
 
 /// `node` over pods.
 pub(crate) fn node(args: &PodArgs, role: Option<Role>) -> Result<Report, String> {
-    let (mut pods, around) = look(args)?;
+    let (mut pods, around) = looked(args, None)?;
+    of_role(&mut pods, role);
+    Ok(checks::judge_pods("node", pods, &around, scope(args)))
+}
+
+/// `nixl` over pods.
+pub(crate) fn nixl(
+    args: &PodArgs,
+    role: Option<Role>,
+    look: beside::Look,
+) -> Result<Report, String> {
+    let (mut pods, around) = looked(args, Some(look))?;
+    of_role(&mut pods, role);
+    Ok(checks::judge_nixl_pods(pods, &around, scope(args)))
+}
+
+/// The pods that are meant, without a look inside any.
+pub(crate) fn chosen(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String> {
+    looked(args, Some(beside::Look::Nowhere))
+}
+
+/// The objects of the pods that are meant, as the API server gives them.
+pub(crate) fn as_given(args: &PodArgs) -> Result<Vec<(String, ProbedPod)>, String> {
+    let access = access(args)?;
+    let (runtime, stop) = runtime()?;
+    let mut around = Around::default();
+    let found = runtime.block_on(async {
+        let cluster = open(&access, &stop).await?;
+        let mut found = Vec::new();
+        for pod in meant(args, &*cluster, &mut around, &stop).await {
+            let (namespace, name) = (&pod.object.namespace, &pod.object.name);
+            let text = cluster::named_pod(&*cluster, namespace, name, &stop).await?;
+            found.push((text, pod));
+        }
+        Ok(found)
+    });
+    runtime.shutdown_background();
+    let fault = |fault: &Fault| fault.detail.clone();
+    match (found, around.faults.first()) {
+        (Ok(found), None) => Ok(found),
+        (Ok(_), Some(first)) => Err(fault(first)),
+        (Err(first), _) => Err(fault(&first)),
+    }
+}
+
+fn of_role(pods: &mut [ProbedPod], role: Option<Role>) {
     if role.is_some() {
         for facts in pods.iter_mut().filter_map(|pod| pod.probed.as_mut().ok()) {
             facts.role = role;
         }
     }
-    Ok(checks::judge_pods("node", pods, &around, scope(args)))
 }
 
 /// What was asked for, as given.
@@ -110,11 +154,11 @@ pub(crate) fn access(args: &PodArgs) -> Result<Access, String> {
     })
 }
 
-/// Looks into the pods that are meant.
-fn look(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String> {
+/// Looks into the pods that are meant; for `nixl` at more than `node` does.
+fn looked(args: &PodArgs, nixl: Option<beside::Look>) -> Result<(Vec<ProbedPod>, Around), String> {
     let access = access(args)?;
     let (runtime, stop) = runtime()?;
-    let looked = runtime.block_on(gather(args, &access, &stop));
+    let looked = runtime.block_on(gather(args, &access, nixl, &stop));
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
     Ok(looked)
@@ -134,7 +178,12 @@ pub(crate) fn runtime() -> Result<(tokio::runtime::Runtime, Stop), String> {
     Ok((runtime, stop))
 }
 
-async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>, Around) {
+async fn gather(
+    args: &PodArgs,
+    access: &Access,
+    nixl: Option<beside::Look>,
+    stop: &Stop,
+) -> (Vec<ProbedPod>, Around) {
     let mut around = Around {
         asked: asked(args),
         ..Around::default()
@@ -146,7 +195,7 @@ async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>
             return (Vec::new(), around);
         }
     };
-    let chosen = gather_in(args, &cluster, &mut around, stop).await;
+    let chosen = gather_for(args, &cluster, &mut around, nixl, stop).await;
     (chosen, around)
 }
 
@@ -165,6 +214,20 @@ pub(crate) async fn gather_in(
     around: &mut Around,
     stop: &Stop,
 ) -> Vec<ProbedPod> {
+    gather_for(args, cluster, around, None, stop).await
+}
+
+/// The same; for `nixl` at more than `node` does.
+async fn gather_for(
+    args: &PodArgs,
+    cluster: &Arc<dyn Cluster>,
+    around: &mut Around,
+    nixl: Option<beside::Look>,
+    stop: &Stop,
+) -> Vec<ProbedPod> {
+    if matches!(nixl, Some(beside::Look::Nowhere)) {
+        return meant(args, &**cluster, around, stop).await;
+    }
     let nodes = {
         let (cluster, stop) = (Arc::clone(cluster), stop.clone());
         tokio::spawn(async move { cluster::nodes(&*cluster, &stop).await })
@@ -181,6 +244,7 @@ pub(crate) async fn gather_in(
         .collect();
     let limits = Limits {
         timeout: args.timeout,
+        sockets: nixl.is_some(),
         ..Limits::default()
     };
     let concurrency = usize::from(args.concurrency);
@@ -188,6 +252,9 @@ pub(crate) async fn gather_in(
     let waiting = chosen.iter_mut().filter(|pod| pod.probed.is_ok());
     for (pod, looked) in waiting.zip(looked) {
         put(pod, looked);
+    }
+    if let Some(look) = nixl {
+        beside::look(cluster, &mut chosen, look, args, stop).await;
     }
     around.nodes = tokio::select! {
         read = nodes => read.unwrap_or_else(|_| Err(interrupted())),

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use http_body_util::BodyExt as _;
 use kube::api::{Api, AttachParams, AttachedProcess};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -15,7 +16,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 
 use crate::access::Access;
 use crate::api_status::{self, Asked};
-use crate::door::{Cluster, Ended, Exec, Refusal, Session, Waiting};
+use crate::door::{Cluster, Ended, Exec, Keep, Kept, Refusal, Session, Waiting};
 use crate::native_errors;
 
 /// Room for output that nobody has read yet; kube's own is 1 KiB, which costs a wake-up for each.
@@ -23,6 +24,9 @@ const PIPE: usize = 256 * 1024;
 
 /// The largest answer that is read: some 20,000 pods.
 const MAX_ANSWER: usize = 512 * 1024 * 1024;
+
+/// The largest refusal that is read.
+const MAX_REFUSAL: usize = 64 * 1024;
 
 pub(crate) struct Native {
     client: Client,
@@ -84,6 +88,36 @@ impl Native {
             namespace,
             patience,
         })
+    }
+
+    /// Reads an answer piece by piece, and closes the connection where no more is needed.
+    async fn read(&self, request: http::Request<Vec<u8>>, keep: Keep) -> Result<Vec<u8>, Refusal> {
+        let answer = self
+            .client
+            .send(request.map(Body::from))
+            .await
+            .map_err(|e| native_errors::of(&e, Asked::Log))?;
+        let code = answer.status();
+        let mut body = answer.into_body();
+        let mut kept = Kept::new(if code.is_success() {
+            keep
+        } else {
+            Keep::First(MAX_REFUSAL)
+        });
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|e| native_errors::of(&e, Asked::Log))?;
+            if let Ok(data) = frame.into_data()
+                && !kept.take(&data)
+            {
+                break;
+            }
+        }
+        let bytes = kept.end();
+        if code.is_success() {
+            return Ok(bytes);
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        Err(api_status::refusal(code.as_u16(), &text, None, Asked::Log))
     }
 
     async fn send(&self, request: http::Request<Vec<u8>>) -> Result<String, Refusal> {
@@ -207,6 +241,20 @@ impl Cluster for Native {
                 .body(body.into_bytes())
                 .map_err(|_| odd_path(path))?;
             self.send(request).await
+        })
+    }
+
+    fn text<'a>(&'a self, path: &'a str, keep: Keep) -> Waiting<'a, Result<Vec<u8>, Refusal>> {
+        Box::pin(async move {
+            let request = http::Request::get(path)
+                // A log is text/plain, a refusal an object.
+                .header(http::header::ACCEPT, "*/*")
+                .body(Vec::new())
+                .map_err(|_| odd_path(path))?;
+            match tokio::time::timeout(self.patience, self.read(request, keep)).await {
+                Ok(done) => done,
+                Err(_) => Err(late(self.patience)),
+            }
         })
     }
 

@@ -133,6 +133,6 @@ fn with_kind(item: &RawValue, kind: &str) -> Option<String> {
     Some(format!(r#"{{"apiVersion":"v1","kind":"{kind}",{rest}"#))
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, QUERY).to_string()
 }

@@ -35,6 +35,20 @@ fn script() -> String {
 /// The command line that starts the program in a container, for an exec there. `process` is the engine's, whose
 /// environment and interpreter it gets; without one it has those of the exec.
 pub fn launch(engine: &Engine, process: Option<u32>, seconds: u32, control: bool) -> Vec<String> {
+    let mut argv = start(engine, process, seconds, TOLD);
+    if control {
+        argv.push("UCX_PROTO_EMULATION_ENABLE=n".to_owned());
+    }
+    argv
+}
+
+/// The same for any program; `told` holds whatever the engine has.
+pub(crate) fn start(
+    engine: &Engine,
+    process: Option<u32>,
+    seconds: u32,
+    told: &[(&str, &str)],
+) -> Vec<String> {
     let mut argv: Vec<String> = ["sh", "-c"].map(str::to_owned).into();
     argv.push(script());
     argv.extend([
@@ -44,10 +58,7 @@ pub fn launch(engine: &Engine, process: Option<u32>, seconds: u32, control: bool
         engine.site().unwrap_or_default().to_owned(),
         BOOT.to_owned(),
     ]);
-    argv.extend(TOLD.iter().map(|(name, value)| format!("{name}={value}")));
-    if control {
-        argv.push("UCX_PROTO_EMULATION_ENABLE=n".to_owned());
-    }
+    argv.extend(told.iter().map(|(name, value)| format!("{name}={value}")));
     argv
 }
 

@@ -24,6 +24,7 @@ mod observe;
 mod pace;
 mod plan;
 mod program;
+pub mod readiness;
 mod record;
 mod side;
 mod silent;

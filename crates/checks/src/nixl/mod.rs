@@ -4,6 +4,7 @@ pub(crate) mod engine_messages;
 pub(crate) mod gpudirect;
 mod lane_lines;
 pub(crate) mod libfabric;
+pub(crate) mod live;
 pub(crate) mod messages;
 pub(crate) mod observed_traffic;
 pub(crate) mod payload_transport;

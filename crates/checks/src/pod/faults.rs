@@ -132,6 +132,14 @@ pub(crate) const ACCESS: &[Cause] = &[
         "Kubernetes RBAC: nodes are no resource of a namespace",
     ),
     fault(
+        "pod-log-forbidden",
+        "reading the log of the container is not allowed (403)",
+        "what UCX, NIXL and the engine said at their start, and faults that they told of, are not judged",
+        "grant get on pods/log, or save the log elsewhere and give it to check-interconnect nixl --from",
+        "reading logs is allowed; node reads none",
+        "Kubernetes RBAC: pods/log is a subresource of its own",
+    ),
+    fault(
         "kubectl-missing",
         "the kubectl-compatible program cannot be started",
         "nothing was looked at",

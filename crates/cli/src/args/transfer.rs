@@ -29,11 +29,11 @@ pub struct TransferArgs {
     /// Transfer blocks of so many bytes at most (64M without it); below 16M no rate is judged
     #[arg(long, value_name = "BYTES", requires = "transfer", value_parser = block)]
     pub largest: Option<u64>,
-    /// Print what --transfer would run where, and transfer nothing
-    #[arg(long, requires = "transfer")]
+    /// Print what would run where, and run nothing in a worker
+    #[arg(long, conflicts_with = "from")]
     pub dry_run: bool,
-    /// Transfer although a pod does not look like a prefill or decode worker
-    #[arg(long, requires = "transfer")]
+    /// Make a NIXL agent, and transfer, also in a pod that does not look like a prefill or decode worker
+    #[arg(long, conflicts_with = "from")]
     pub force: bool,
     /// Look at the counters of interfaces and RDMA ports before and after so long, while real requests run
     #[arg(long, value_name = "TIME", requires = "pod", conflicts_with = "transfer", value_parser = duration)]

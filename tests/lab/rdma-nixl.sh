@@ -1,7 +1,7 @@
 #!/bin/bash
 # rdma-nixl.sh OUT CASE... - in the guest of run-in-rdma-vm.sh, with one soft-RoCE device: `check-interconnect nixl
 # --transfer` between two workers with an engine each, once for each case. Reports go to OUT. It finds /py (a Python),
-# /wheels (NIXL), and beside itself: check-interconnect, kubectl, engine.py, lib, lines of led-to-the-system libraries.
+# /wheels (NIXL), and beside itself: check-interconnect, kubectl, engine.py, lib.
 set -u
 here="$(cd "$(dirname "$0")" && pwd)"
 out="$1"

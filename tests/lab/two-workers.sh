@@ -66,10 +66,16 @@ start() {
     local name="$1" dir="$2" engine="$3" namespaces="$4" waited=0
     shift 4
     rm -f "$dir/$name.ready"
-    # shellcheck disable=SC2086
-    setsid unshare $namespaces --fork --kill-child \
-        bash "${BASH_SOURCE[0]}" first "$name" "$dir" "$engine" "$@" \
-        </dev/null >"$dir/$name.log" 2>&1 &
+    (
+        # A worker stays, and must not hold files (locks, pipes) of whoever started it.
+        for fd in /proc/self/fd/*; do
+            fd="${fd##*/}"
+            [ "$fd" -le 2 ] || eval "exec $fd>&-"
+        done
+        # shellcheck disable=SC2086
+        exec setsid unshare $namespaces --fork --kill-child \
+            bash "${BASH_SOURCE[0]}" first "$name" "$dir" "$engine" "$@"
+    ) </dev/null >"$dir/$name.log" 2>&1 &
     local holder=$!
     echo "$holder" >"$dir/$name.holder"
     while [ ! -e "$dir/$name.ready" ]; do

@@ -27,6 +27,7 @@ mod program;
 pub mod readiness;
 mod record;
 mod side;
+mod silent;
 mod table;
 mod told;
 mod weigh;

@@ -125,6 +125,8 @@ pub struct HostFacts {
     pub may_lock: bool,
     /// Device files below `/dev/infiniband`.
     pub devices: Vec<String>,
+    /// Those of them that may not be opened.
+    pub closed: Vec<String>,
 }
 
 /// An RDMA port.

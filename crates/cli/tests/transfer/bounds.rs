@@ -45,7 +45,7 @@ fn a_dry_run_says_exactly_what_would_run_and_runs_nothing() {
         .position(|l| l.contains("kubectl exec -i -n lab decode-0"))
         .unwrap();
     let said: Vec<&str> = run.err.lines().skip(line).collect();
-    lab.transfer(&["--timeout", "10s"]);
+    lab.transfer(&["--timeout", "10s", "--largest", "64K"]);
     let execs = lab.api.execs();
     let ran = execs
         .iter()
@@ -89,7 +89,7 @@ fn a_pod_that_is_no_kv_worker_is_left_alone() {
     assert_eq!(report["coverage"]["pairs_tested"], 0);
     assert!(causes(&report).contains(&"nixl-transfer-not-a-kv-worker"));
     assert_ne!(run.code, 0);
-    let forced = lab.transfer(&["--force", "--timeout", "10s"]);
+    let forced = lab.transfer(&["--force", "--timeout", "10s", "--largest", "64K"]);
     assert_eq!(lab.api.execs().len(), 2 + 4, "{}", forced.err);
 }
 

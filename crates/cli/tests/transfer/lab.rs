@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
@@ -60,7 +60,11 @@ fn may_isolate() -> bool {
 pub(crate) struct Lab {
     folder: tempfile::TempDir,
     pub(crate) api: StandIn,
+    /// One after the other: together they take so long that their times are over.
+    _alone: MutexGuard<'static, ()>,
 }
+
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// What the program did.
 #[derive(Debug)]
@@ -116,6 +120,7 @@ impl Lab {
         if !may_isolate() {
             return None;
         }
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
         let output = Command::new(repository().join("tests/lab/two-workers.sh"))
             .arg("up")
@@ -154,7 +159,11 @@ impl Lab {
             .pod(pod("decode-0", "node-b"))
             .start()
             .unwrap();
-        Some(Self { folder, api })
+        Some(Self {
+            folder,
+            api,
+            _alone: alone,
+        })
     }
 
     /// The program against this cluster.
@@ -199,6 +208,9 @@ impl Lab {
     pub(crate) fn transfer(&self, words: &[&str]) -> Run {
         let mut all = vec!["--transfer", "-o", "json"];
         all.extend(words);
+        if !words.contains(&"--timeout") {
+            all.extend(["--timeout", "150s"]);
+        }
         self.nixl(&all)
     }
 

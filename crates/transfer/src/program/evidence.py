@@ -221,6 +221,19 @@ def libraries():
     return sorted(found)[:MAX_ENTRIES]
 
 
+def closed():
+    """Nodes of RDMA devices that this process may not open, as libibverbs would."""
+    found = []
+    for name in listing("/dev/infiniband"):
+        if not name.startswith("uverbs"):
+            continue
+        try:
+            os.close(os.open("/dev/infiniband/" + name, os.O_RDWR | os.O_CLOEXEC))
+        except OSError:
+            found.append("/dev/infiniband/" + name)
+    return found
+
+
 def namespaces():
     found = {}
     for name in ("pid", "net", "ipc", "uts", "mnt", "user"):
@@ -246,6 +259,7 @@ def host_facts():
         "locked_memory": None if locked == resource.RLIM_INFINITY else locked,
         "may_lock": bool(capabilities and int(capabilities.group(1), 16) >> 14 & 1),
         "devices": ["/dev/infiniband/" + name for name in listing("/dev/infiniband")],
+        "closed": closed(),
     }
 
 

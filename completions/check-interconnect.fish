@@ -28,7 +28,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -s h
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -s V -l version -d 'Print version'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "env" -d 'Judge recipes: Kubernetes manifests, before anything is deployed'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs'
-complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "nixl" -d 'What carried KV: from saved logs of NIXL, UCX and engines, of one or both sides'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "nixl" -d 'NIXL in an engine that runs, here or in pods; between two pods; or in saved logs of one or both sides'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "explain" -d 'What a check or a cause means, when it is no problem, and how to fix it'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "completions" -d 'Print a completion script'
@@ -88,9 +88,24 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ni
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l role -d 'What the process is for, where nothing else tells: settings that leave only TCP are then a failure' -r -f -a "prefill\t'Computes the KV cache'
 decode\t'Fetches the KV cache'
 aggregated\t'Does both; nothing is transferred'"
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s n -l namespace -d 'Namespace of the pod (not in this version)' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l pod -d 'Pod to look into; this host without it (not in this version)' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s c -l container -d 'Container of the pod (not in this version)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l pod -d 'Pod to look into; may be given several times' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s l -l selector -d 'Pods with these labels, as kubectl\'s option of that name' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s c -l container -d 'Container; without it main, else the one that asks for accelerators' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s n -l namespace -d 'Namespace; that of the kubeconfig\'s context without it' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l context -d 'Context of the kubeconfig' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l kubeconfig -d 'Kubeconfig file, instead of $KUBECONFIG, ~/.kube/config or the pod\'s own service account' -r -F
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l as -d 'User to act as' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l as-group -d 'Group to act as; may be given several times' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l request-timeout -d 'How long one request to the API server may take (30s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l timeout -d 'How long one container may take (60s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l concurrency -d 'Containers that are looked into at once' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l peer -d 'The pod at the other end' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l peer-container -d 'Its container; that of --container without it' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l peer-namespace -d 'Its namespace; that of --namespace without it' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l rate -d 'Move so many bytes a second at most, on average (500M, 2G)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l largest -d 'Transfer blocks of so many bytes at most (64M without it); below 16M no rate is judged' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l observe -d 'Look at the counters of interfaces and RDMA ports before and after so long, while real requests run' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -99,6 +114,11 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ni
 warn\t'Also a warning'
 unproven\t'Also a deployment that nothing has proven'
 never\t'Never: 1 and 3 become 0'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l all -d 'Every pod of the namespace that looks like a KV worker, by its labels or its engine\'s flags'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l debug-pods -d 'Print a pod (YAML) for each of the pods, with the same node, resources, claims and networks and another image, for workers whose image has no NIXL; nothing is applied'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l transfer -d 'Measure a real transfer between --pod and --peer with their own NIXL and their engines\' settings, and tell what carried it. It moves some hundred MiB and takes 64 MiB of memory in each; --timeout bounds it'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l dry-run -d 'Print what would run where, and run nothing in a worker'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l force -d 'Make a NIXL agent, and transfer, also in a pod that does not look like a prefill or decode worker'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s v -l verbose -d 'Tell every result in full'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s V -l version -d 'Print version'
@@ -117,7 +137,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand sc
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand schema" -s V -l version -d 'Print version'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "env" -d 'Judge recipes: Kubernetes manifests, before anything is deployed'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "nixl" -d 'What carried KV: from saved logs of NIXL, UCX and engines, of one or both sides'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "nixl" -d 'NIXL in an engine that runs, here or in pods; between two pods; or in saved logs of one or both sides'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "explain" -d 'What a check or a cause means, when it is no problem, and how to fix it'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "completions" -d 'Print a completion script'

@@ -14,8 +14,7 @@
 #
 # Needs root, unshare, nsenter and ip. Addresses (192.0.2.1 and 192.0.2.2 on eth0) exist inside of the namespaces only.
 # Afterwards DIR has:
-#   kubectl                 stands in for kubectl: `kubectl exec [-i] [-n NS] POD [-c C] -- ARGV...` runs ARGV in the
-#                           worker prefill-0 or decode-0, with the environment of an exec and not of the engine
+#   kubectl                 stands in for kubectl (tests/lab/kubectl.sh): exec in prefill-0 and decode-0, and their objects
 #   prefill-0.pid, decode-0.pid, *.log
 set -euo pipefail
 
@@ -55,7 +54,9 @@ first() {
     while ! ip -o -4 addr show eth0 2>/dev/null | grep -q inet; do sleep 0.02; done
     cd /
     if [ "$engine" = yes ]; then
-        exec env -i PATH="$PATH" HOME=/root HOSTNAME="$name" "$@" python3 "$here/engine.py"
+        # Its command line is that of a worker of Dynamo.
+        exec env -i PATH="$PATH" HOME=/root HOSTNAME="$name" "$@" python3 "$dir/dynamo.vllm" \
+            --disaggregation-mode "${name%-*}" --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_both"}'
     fi
     exec env -i PATH="$PATH" HOME=/root HOSTNAME="$name" "$@" sleep infinity
 }
@@ -100,6 +101,7 @@ up() {
     local namespaces="--net --ipc --uts --mount --pid --mount-proc"
     [ "$share" = no ] || namespaces="--net --uts --mount"
     trap 'down "$dir"' ERR EXIT
+    ln -sf "$here/engine.py" "$dir/dynamo.vllm"
     start prefill-0 "$dir" "$engine" "$namespaces" "${both[@]}" "${prefill[@]}"
     start decode-0 "$dir" "$engine" "$namespaces" "${both[@]}" "${decode[@]}"
     local one two
@@ -110,30 +112,7 @@ up() {
     nsenter -t "$two" -n ip link set eth0 up
     nsenter -t "$one" -n ip addr add 192.0.2.1/24 dev eth0
     nsenter -t "$two" -n ip addr add 192.0.2.2/24 dev eth0
-    cat >"$dir/kubectl" <<EOF
-#!/usr/bin/env bash
-# Stands in for kubectl: exec into one of two workers of this machine.
-set -euo pipefail
-[ "\${1:-}" = exec ] || { echo "error: only exec is here" >&2; exit 1; }
-shift
-pod=""
-while [ "\$#" -gt 0 ]; do
-    case "\$1" in
-        --) shift; break ;;
-        -i | -q | --stdin | --quiet | -i=true | --stdin=true) ;;
-        -n | -c | --namespace | --container | --context | --kubeconfig | --request-timeout) shift ;;
-        -n?* | -c?* | --namespace=* | --container=* | --context=* | --kubeconfig=* | --request-timeout=*) ;;
-        -*) echo "error: unknown flag \$1" >&2; exit 1 ;;
-        *) pod="\${1#pod/}" ;;
-    esac
-    shift
-done
-file="$dir/\$pod.pid"
-[ -n "\$pod" ] && [ -f "\$file" ] || { echo "Error from server (NotFound): pods \"\$pod\" not found" >&2; exit 1; }
-exec nsenter -t "\$(cat "\$file")" -n -p -i -u -m --wdns=/ -- \\
-    env -i PATH="$PATH" HOSTNAME="\$pod" HOME=/root KUBERNETES_SERVICE_HOST=192.0.2.254 "\$@"
-EOF
-    chmod +x "$dir/kubectl"
+    cp "$here/kubectl.sh" "$dir/kubectl"
     # Interfaces need a moment until they carry (IPv6's duplicate detection is not waited for).
     local waited=0
     until nsenter -t "$one" -n ip -o link show eth0 | grep -q 'state UP'; do

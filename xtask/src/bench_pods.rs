@@ -41,7 +41,7 @@ pub(crate) fn run(binary: &Path, sizes: &[usize]) -> Result<String, String> {
                 .output()
                 .map_err(|e| format!("{}: {e}", binary.display()))?;
             best = best.min(begin.elapsed());
-            lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+            lines = String::from_utf8_lossy(&output.stdout).lines().count();
         }
         let execs = api.execs().len() / RUNS;
         let kilobytes = peak(binary, &api);

@@ -1,7 +1,10 @@
 //! What a check is.
 
 use crate::finding::Findings;
+use crate::nixl::live::view::NixlView;
+use crate::nixl::observed_traffic::ObservedView;
 use crate::nixl::sides::Side;
+use crate::nixl::transfer::TransferView;
 use crate::node_view::NodeView;
 use crate::pod::view::{PodView, PodsView};
 use crate::view::View;
@@ -31,10 +34,16 @@ pub(crate) enum Run {
     Place(fn(&NodeView<'_>, &mut Findings)),
     /// Both ends of the transfers, as their logs show them.
     Sides(fn(&[Side], &mut Findings)),
+    /// NIXL in an engine that runs: in a container, or on this host.
+    Nixl(fn(&NixlView<'_>, &mut Findings)),
     /// One container of a pod: what the API server says of it beside what is seen inside.
     Pod(fn(&PodView<'_>, &mut Findings)),
     /// All pods that were asked for, and the cluster's nodes.
     Pods(fn(&PodsView<'_>, &mut Findings)),
+    /// A transfer that was measured between two workers.
+    Transfer(fn(&TransferView<'_>, &mut Findings)),
+    /// What moved between workers while their engines ran.
+    Observed(fn(&ObservedView<'_>, &mut Findings)),
 }
 
 /// One failure mode.

@@ -146,6 +146,7 @@ fn judge_windows<W: AsRef<[Deployment]>>(
         scope,
         deployments,
         results,
+        transfers: Vec::new(),
         coverage,
         readiness,
         verdict,
@@ -538,7 +539,7 @@ fn quoted(words: &[&String]) -> String {
 }
 
 /// A word that a shell takes as it is.
-pub(crate) fn shell_word(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let plain = !word.is_empty()
         && word
             .chars()

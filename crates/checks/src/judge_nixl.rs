@@ -63,6 +63,7 @@ pub fn judge_nixl(facts: &NixlFacts, scope: Vec<String>) -> Report {
         scope,
         deployments: Vec::new(),
         results,
+        transfers: Vec::new(),
         coverage,
         readiness,
         verdict,
@@ -184,7 +185,7 @@ fn of_each(sides: &[Side], role: Option<Role>) -> Vec<CheckResult> {
 }
 
 /// Logs tell of NIXL. Of the machine they show faults, and no more than faults is told of it.
-fn belongs(result: &CheckResult) -> bool {
+pub(crate) fn belongs(result: &CheckResult) -> bool {
     result.name.starts_with("nixl/")
         || result.collective
         || matches!(result.status, Status::Warn | Status::Fail)

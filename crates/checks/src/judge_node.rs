@@ -79,6 +79,7 @@ pub fn judge_node(command: &'static str, facts: &NodeFacts, scope: Vec<String>) 
         scope,
         deployments: Vec::new(),
         results,
+        transfers: Vec::new(),
         coverage,
         readiness,
         verdict,

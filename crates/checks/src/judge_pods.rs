@@ -15,6 +15,8 @@ use crate::check::Run;
 use crate::finding::Findings;
 use crate::judge::{count, summary};
 use crate::judge_node::{inputs, run_checks};
+use crate::nixl::live::judge::{End, of_ends, of_place as live_place};
+use crate::nixl::live::next::of_pods as next_of_pods;
 use crate::node_view::NodeFacts;
 use crate::pod::deployment::of_deployment;
 use crate::pod::explains;
@@ -74,6 +76,21 @@ pub fn judge_pods(
     around: &Around,
     scope: Vec<String>,
 ) -> Report {
+    judged(command, false, pods, around, scope)
+}
+
+/// Judges NIXL in containers of pods, and nothing else of them.
+pub fn judge_nixl_pods(pods: Vec<ProbedPod>, around: &Around, scope: Vec<String>) -> Report {
+    judged("nixl", true, pods, around, scope)
+}
+
+fn judged(
+    command: &'static str,
+    nixl: bool,
+    pods: Vec<ProbedPod>,
+    around: &Around,
+    scope: Vec<String>,
+) -> Report {
     let mut pods = pods;
     let mut prepared: Vec<Prepared> = pods.iter_mut().map(prepare).collect();
     let members: Vec<Member<'_>> = pods
@@ -104,8 +121,10 @@ pub fn judge_pods(
         }
     }
     let mut results: Vec<CheckResult> = Vec::new();
-    for (number, group) in groups.iter().enumerate() {
-        results.extend(of_deployment(number, group, &pods, &prepared));
+    if !nixl {
+        for (number, group) in groups.iter().enumerate() {
+            results.extend(of_deployment(number, group, &pods, &prepared));
+        }
     }
     let nodes: HashMap<&str, &ClusterNode> = around
         .nodes
@@ -139,6 +158,10 @@ pub fn judge_pods(
         .filter_map(|r| Some((r.deployment?, r.cause?)))
         .collect();
     for (view, prepared) in views.iter().zip(&prepared) {
+        if nixl {
+            results.extend(nixl_of_place(view, prepared.group));
+            continue;
+        }
         let mut of_place = of_place(view, prepared.group);
         let by_deployment = view.live.is_some_and(|live| live.environment.is_none());
         of_place.retain(|r| {
@@ -157,13 +180,63 @@ pub fn judge_pods(
         },
         &prepared,
     ));
+    if nixl {
+        results.retain(|r| !r.name.starts_with("pod/") || OF_PODS.contains(&&*r.name));
+        let ends: Vec<End<'_>> = views
+            .iter()
+            .filter_map(|view| {
+                Some(End {
+                    pod: &view.object.name,
+                    role: view.role,
+                    facts: view.facts?,
+                })
+            })
+            .collect();
+        results.extend(of_ends(&ends));
+    }
     drop(views);
     in_order(&mut results);
-    report(command, scope, &pods, &prepared, &groups, results, around)
+    let mut report = report(command, scope, &pods, &prepared, &groups, results, around);
+    if nixl && !report.unreachable && !report.nothing_to_check {
+        let all: Vec<&CheckResult> = report.results.iter().collect();
+        let mut steps = pods_verdict::of_faults(command, report.readiness, &all, &pods, around);
+        steps.extend(next_of_pods(&pods, &prepared));
+        report.next = steps;
+    }
+    report
 }
 
 /// A rule of settings that an engine's process and a deployment have in common: told once.
 const ALSO_OF_DEPLOYMENT: &str = "nixl/ucx-settings";
+
+/// What `nixl` tells of pods: whether they could be looked into. Their specs are `node`'s.
+const OF_PODS: [&str; 3] = ["pod/access", "pod/state", "pod/choice"];
+
+/// What is known of NIXL in one container.
+fn nixl_of_place(view: &PodView<'_>, group: usize) -> Vec<CheckResult> {
+    let mut of_pod = Findings::of_place();
+    for check in CHECKS {
+        if let Run::Pod(run) = check.run
+            && OF_PODS.contains(&check.name)
+        {
+            run(view, &mut of_pod);
+        }
+    }
+    let mut results = of_pod.into_results();
+    if let Some(facts) = view.facts {
+        let worker = view.live.map(|live| &live.worker);
+        results.extend(live_place(facts, Some(view.object), worker, view.role));
+        results.extend(inputs(facts));
+    }
+    for result in &mut results {
+        result.subject = Subject {
+            device: result.subject.device.take(),
+            ..view.subject.clone()
+        };
+        result.deployment = Some(group);
+    }
+    results
+}
 
 /// The results of one container as a place, and of its pod's spec beside it.
 fn of_place(view: &PodView<'_>, group: usize) -> Vec<CheckResult> {
@@ -304,6 +377,7 @@ fn report(
         scope,
         deployments,
         results,
+        transfers: Vec::new(),
         coverage,
         readiness,
         verdict,

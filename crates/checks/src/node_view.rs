@@ -3,6 +3,7 @@
 use model::Role;
 use model::observation::{Observation, Unanswered};
 
+use crate::nixl::live::view::Beside;
 use crate::node::ucx_build::folder;
 
 /// What `node` judges.
@@ -16,6 +17,8 @@ pub struct NodeFacts {
     pub saved: bool,
     /// Why not everything was read that could have been.
     pub gap: Option<String>,
+    /// What `nixl` looks at beside it; `None` for `node`.
+    pub nixl: Option<Box<Beside>>,
     /// Tools that were run here and gave nothing or not all, by command line.
     pub unanswered: Vec<(&'static str, Unanswered)>,
 }

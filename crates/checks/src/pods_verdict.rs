@@ -184,6 +184,19 @@ pub(crate) fn next(
     pods: &[ProbedPod],
     around: &Around,
 ) -> Vec<NextStep> {
+    let mut steps = of_faults(command, readiness, results, pods, around);
+    of_logs(readiness, pods, &mut steps);
+    steps
+}
+
+/// Those about what went wrong.
+pub(crate) fn of_faults(
+    command: &str,
+    readiness: Readiness,
+    results: &[&CheckResult],
+    pods: &[ProbedPod],
+    around: &Around,
+) -> Vec<NextStep> {
     let mut steps: Vec<NextStep> = Vec::new();
     let mut add = |new: NextStep| {
         if steps.len() < STEPS && !steps.iter().any(|s| s.command == new.command) {
@@ -234,6 +247,16 @@ pub(crate) fn next(
             "look again after the fix",
         ));
     }
+    steps
+}
+
+/// Where nothing is known to be wrong, the engine's own log may tell more.
+fn of_logs(readiness: Readiness, pods: &[ProbedPod], steps: &mut Vec<NextStep>) {
+    let mut add = |new: NextStep| {
+        if steps.len() < STEPS && !steps.iter().any(|s| s.command == new.command) {
+            steps.push(new);
+        }
+    };
     if matches!(readiness, Readiness::Unproven | Readiness::Degraded) {
         let mut roles = BTreeSet::new();
         for pod in pods {
@@ -251,7 +274,6 @@ pub(crate) fn next(
             }
         }
     }
-    steps
 }
 
 fn namespace(asked: &[String]) -> Option<String> {
@@ -304,7 +326,7 @@ fn of_fault(kind: FaultKind, namespace: &str, pod: Option<&ProbedPod>) -> Vec<Ne
             "whether reading pods is granted",
         )],
         FaultKind::ForbiddenExec => vec![step(
-            format!("kubectl auth can-i create pods/exec{namespace}"),
+            format!("kubectl auth can-i create pods --subresource=exec{namespace}"),
             "whether running a command in a pod is granted",
         )],
         FaultKind::NoKubeconfig

@@ -63,6 +63,19 @@ pub const CHECKS: &[Check] = &[
     node::gdrcopy::CHECK,
     node::ucx_build::CHECK,
     node::ucx_transports::CHECK,
+    // A measured transfer.
+    nixl::transfer::CHECK,
+    nixl::transfer_path::CHECK,
+    nixl::transfer_rate::CHECK,
+    nixl::observed_traffic::CHECK,
+    // NIXL in an engine that runs.
+    nixl::live::libraries::CHECK,
+    nixl::live::backends::CHECK,
+    nixl::live::transports::CHECK,
+    nixl::live::side_channel::CHECK,
+    nixl::live::in_use::CHECK,
+    nixl::live::metrics::CHECK,
+    // What logs tell.
     nixl::ucx_settings::CHECK,
     nixl::ucx_messages::CHECK,
     nixl::ucx_connections::CHECK,

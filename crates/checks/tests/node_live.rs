@@ -11,16 +11,7 @@ use std::fmt::Write as _;
 use checks::{NodeFacts, judge_node};
 use model::{Readiness, Report, Status};
 use probe::local;
-use tree::Tree;
-
-#[allow(
-    dead_code,
-    clippy::print_stderr,
-    clippy::indexing_slicing,
-    reason = "the collector's own tests use the rest of it"
-)]
-#[path = "../../probe/tests/collect/tree.rs"]
-mod tree;
+use stand_in::Tree;
 
 const UNLIMITED: &str = "Limit                     Soft Limit           Hard Limit           Units     \nMax open files            1048576              1048576              files     \nMax locked memory         unlimited            unlimited            bytes     \n";
 

@@ -9,15 +9,6 @@
     reason = "a broken test should stop"
 )]
 
-#[allow(
-    dead_code,
-    clippy::print_stderr,
-    clippy::indexing_slicing,
-    reason = "the collector's own tests use the rest of it"
-)]
-#[path = "../../probe/tests/collect/tree.rs"]
-mod tree;
-
 #[path = "pods/support.rs"]
 mod support;
 

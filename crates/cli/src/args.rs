@@ -1,11 +1,15 @@
 //! Command line arguments. Help, completions and man pages are made from these definitions.
 
+mod transfer;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+pub use transfer::TransferArgs;
 
 /// Says from evidence whether KV transfer between prefill and decode workers runs over RDMA or NVLink,
 /// and what to fix first.
@@ -35,7 +39,7 @@ pub enum Command {
     Env(EnvArgs),
     /// RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs
     Node(NodeArgs),
-    /// What carried KV: from saved logs of NIXL, UCX and engines, of one or both sides
+    /// NIXL in an engine that runs, here or in pods; between two pods; or in saved logs of one or both sides
     Nixl(NixlArgs),
     /// What a check or a cause means, when it is no problem, and how to fix it
     Explain(ExplainArgs),
@@ -304,17 +308,18 @@ pub struct NixlArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub from: Vec<PathBuf>,
     /// What the process is for, where nothing else tells: settings that leave only TCP are then a failure
-    #[arg(long, value_enum, value_name = "ROLE", requires = "from")]
+    #[arg(long, value_enum, value_name = "ROLE")]
     pub role: Option<RoleArg>,
-    /// Namespace of the pod (not in this version)
-    #[arg(short, long)]
-    pub namespace: Option<String>,
-    /// Pod to look into; this host without it (not in this version)
-    #[arg(long, conflicts_with = "from")]
-    pub pod: Option<String>,
-    /// Container of the pod (not in this version)
-    #[arg(short, long)]
-    pub container: Option<String>,
+    /// Which pods, and how to reach them.
+    #[command(flatten)]
+    pub pods: PodArgs,
+    /// Print a pod (YAML) for each of the pods, with the same node, resources, claims and networks and another image, for
+    /// workers whose image has no NIXL; nothing is applied
+    #[arg(long, conflicts_with_all = ["from", "transfer", "dry_run"])]
+    pub debug_pods: bool,
+    /// What moves between two of them.
+    #[command(flatten)]
+    pub transfer: TransferArgs,
     /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -322,18 +327,32 @@ pub struct NixlArgs {
 
 const NIXL_HELP: &str = "\
 Examples:
+  check-interconnect nixl
+  check-interconnect nixl -n serving --pod decode-0
+  check-interconnect nixl -n serving --all -o text -o json=report.json
+  check-interconnect nixl -n serving --pod decode-0 --dry-run
+  check-interconnect nixl -n serving --pod decode-0 --peer prefill-0 --transfer
   check-interconnect nixl --from decode.log prefill.log
-  kubectl logs decode-0 | check-interconnect nixl --from -
   kubectl logs -l app=vllm --prefix | check-interconnect nixl --from - -o json
+  check-interconnect nixl -n serving --pod decode-0 --peer prefill-0 --transfer --dry-run
+  check-interconnect nixl -n serving --pod decode-0 --peer prefill-0 --transfer -o text -o json=transfer.json
+  check-interconnect nixl -n serving --pod decode-0 --peer prefill-0 --observe 30s
 
-Reads logs of engines (vLLM, SGLang, TensorRT-LLM, Mooncake) and what UCX, NIXL, libfabric and NCCL print. Only the \
-protocol table that UCX prints with UCX_PROTO_INFO=y names what carries the payload, for each operation (READ, WRITE) \
-and memory kind; a line of lanes (cfg#1 rma(...)) is a hint. Files of one process, and lines of one pod or host, are \
-one side; both sides are told apart by the names of pods, hosts, agents and files. Without --from nothing is looked at \
-in this version.
+Of an engine that runs, here or in pods: which NIXL and UCX it has loaded, which backends can be made in its place and \
+which transports its UCX offers there, its side channel, what it uses now, its log and its metrics. In a pod that is one \
+exec of a shell script that reads /sys and /proc, and, where a KV worker has libnixl loaded, a second one of a Python \
+program with the engine's interpreter, libraries and settings, which makes an agent, moves nothing and writes nothing. \
+It reads /metrics of the engine's ports inside of the pod. Nothing is left running.
 
-Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 the logs do not tell what carried the \
-payload.";
+With --from it reads logs of engines (vLLM, SGLang, TensorRT-LLM, Mooncake) and what UCX, NIXL, libfabric and NCCL print. \
+Only the protocol table that UCX prints with UCX_PROTO_INFO=y names what carries the payload, for each operation (READ, \
+WRITE) and memory kind; a line of lanes (cfg#1 rma(...)) is a hint. Files of one process, and lines of one pod or host, \
+are one side; both sides are told apart by the names of pods, hosts, agents and files.
+
+It needs get and list on pods, create and get on pods/exec; get on pods/log and on nodes if it may.
+
+Exit codes: 0 nothing failed, 1 a check failed, 2 usage or missing path, 3 no engine, no NIXL, or the logs do not tell \
+what carried the payload, 4 no such pod, 5 the cluster cannot be reached or refuses access, 130 interrupted.";
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]

@@ -1,18 +1,23 @@
 //! The command line: reads inputs, runs the checks, writes reports, and says it all with one exit code.
 
 pub mod args;
+mod beside;
+mod debug_pods;
 mod decisions;
+mod dry_run;
 mod explain;
 mod fix;
 mod interrupt;
-mod live;
 mod nixl;
+mod nixl_live;
 mod node;
+mod observe;
 mod output;
 mod overwrite;
 mod pods;
 mod render;
 mod sources;
+mod transfer;
 mod vars;
 
 use std::io::{self, Write as _};
@@ -54,6 +59,14 @@ fn complain(message: &str) {
         "check-interconnect: {}",
         report::visible(message)
     );
+}
+
+/// Tells what is about to be done, beside the report.
+fn tell(text: &str) {
+    let mut err = io::stderr().lock();
+    for line in text.lines() {
+        let _closed_terminal = writeln!(err, "{}", report::visible(line));
+    }
 }
 
 /// What clap says, which repeats what was typed.

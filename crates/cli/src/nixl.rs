@@ -11,7 +11,7 @@ use model::observation::{NotRead, Observation, Unrecognised};
 use crate::args::NixlArgs;
 use crate::node::{no_such_file, role};
 use crate::output::Outputs;
-use crate::{live, overwrite, sources};
+use crate::{overwrite, sources, transfer};
 
 /// What tells the encoding of a file.
 const SAMPLE: usize = 4096;
@@ -24,8 +24,14 @@ pub(crate) fn run(args: &NixlArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     let outputs = Outputs::from_args(&args.output)?;
     overwrite::refuse(&outputs.files(), &args.from, &[])?;
+    if args.transfer.transfer {
+        return crate::finish(&transfer::run(args)?, &args.output);
+    }
+    if let Some(time) = args.transfer.observe {
+        return crate::finish(&crate::observe::run(args, time)?, &args.output);
+    }
     if args.from.is_empty() {
-        return crate::finish(&live::not_built("nixl"), &args.output);
+        return crate::nixl_live::run(args);
     }
     let mut files = Vec::new();
     let mut missing = Vec::new();

@@ -66,19 +66,19 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, String> {
     crate::finish(&report, &args.output)
 }
 
-/// This host or container.
+/// What the collecting script tells of this host or container.
 #[cfg(unix)]
-fn here(args: &NodeArgs) -> Result<ExitCode, String> {
+pub(crate) fn collected(sockets: bool) -> NodeFacts {
     crate::interrupt::watch();
-    let options = probe::local::Options::default();
+    let options = probe::local::Options {
+        sockets,
+        ..probe::local::Options::default()
+    };
     let collected = probe::local::run_anywhere(&options, |group| {
         // It ends its tools, which have process groups of their own.
         crate::interrupt::Running::new(group, rustix::process::Signal::TERM)
     });
-    let mut facts = NodeFacts {
-        role: args.role.map(role),
-        ..NodeFacts::default()
-    };
+    let mut facts = NodeFacts::default();
     match collected {
         Ok(stream) => {
             facts.gap = stream.gap().map(|gap| gap.to_string());
@@ -92,6 +92,15 @@ fn here(args: &NodeArgs) -> Result<ExitCode, String> {
             ));
         }
     }
+    facts
+}
+
+/// This host or container.
+fn here(args: &NodeArgs) -> Result<ExitCode, String> {
+    let facts = NodeFacts {
+        role: args.role.map(role),
+        ..collected(false)
+    };
     if args.topology {
         return topology(&facts.observation, &[], &Outputs::from_args(&args.output)?);
     }
@@ -99,9 +108,13 @@ fn here(args: &NodeArgs) -> Result<ExitCode, String> {
     crate::finish(&report, &args.output)
 }
 
+/// Without a POSIX system there is nothing to read.
 #[cfg(not(unix))]
-fn here(args: &NodeArgs) -> Result<ExitCode, String> {
-    crate::finish(&crate::live::not_built("node"), &args.output)
+pub(crate) fn collected(_sockets: bool) -> NodeFacts {
+    NodeFacts {
+        gap: Some("facts are collected on Linux only, and in pods from anywhere".to_owned()),
+        ..NodeFacts::default()
+    }
 }
 
 /// Prints the map of GPUs and network cards. Without one, too little could be read.

@@ -10,7 +10,7 @@ use model::{PodObject, Report, Role};
 use recipe::live;
 
 use crate::args::PodArgs;
-use crate::interrupt;
+use crate::{beside, interrupt};
 
 /// Whether pods of a cluster are meant, and not this host.
 pub(crate) fn are_meant(args: &PodArgs) -> Result<bool, String> {
@@ -70,18 +70,62 @@ fn as_kubectl(args: &PodArgs) -> Result<PodArgs, String> {
 
 /// `node` over pods.
 pub(crate) fn node(args: &PodArgs, role: Option<Role>) -> Result<Report, String> {
+    let (mut pods, around) = looked(args, None)?;
+    of_role(&mut pods, role);
+    Ok(checks::judge_pods("node", pods, &around, scope(args)))
+}
+
+/// `nixl` over pods.
+pub(crate) fn nixl(
+    args: &PodArgs,
+    role: Option<Role>,
+    look: beside::Look,
+) -> Result<Report, String> {
+    let (mut pods, around) = looked(args, Some(look))?;
+    of_role(&mut pods, role);
+    Ok(checks::judge_nixl_pods(pods, &around, scope(args)))
+}
+
+/// The pods that are meant, without a look inside any.
+pub(crate) fn chosen(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String> {
+    looked(args, Some(beside::Look::Nowhere))
+}
+
+/// The objects of the pods that are meant, as the API server gives them.
+pub(crate) fn as_given(args: &PodArgs) -> Result<Vec<(String, ProbedPod)>, String> {
     let args = &as_kubectl(args)?;
-    let (mut pods, around) = look(args)?;
+    let access = access(args)?;
+    let (runtime, stop) = runtime()?;
+    let mut around = Around::default();
+    let found = runtime.block_on(async {
+        let cluster = open(&access, &stop).await?;
+        let mut found = Vec::new();
+        for pod in meant(args, &*cluster, &mut around, &stop).await {
+            let (namespace, name) = (&pod.object.namespace, &pod.object.name);
+            let text = cluster::named_pod(&*cluster, namespace, name, &stop).await?;
+            found.push((text, pod));
+        }
+        Ok(found)
+    });
+    runtime.shutdown_background();
+    let fault = |fault: &Fault| fault.detail.clone();
+    match (found, around.faults.first()) {
+        (Ok(found), None) => Ok(found),
+        (Ok(_), Some(first)) => Err(fault(first)),
+        (Err(first), _) => Err(fault(&first)),
+    }
+}
+
+fn of_role(pods: &mut [ProbedPod], role: Option<Role>) {
     if role.is_some() {
         for facts in pods.iter_mut().filter_map(|pod| pod.probed.as_mut().ok()) {
             facts.role = role;
         }
     }
-    Ok(checks::judge_pods("node", pods, &around, scope(args)))
 }
 
 /// What was asked for, as given.
-fn scope(args: &PodArgs) -> Vec<String> {
+pub(crate) fn scope(args: &PodArgs) -> Vec<String> {
     let mut scope: Vec<String> = args.pod.iter().map(|pod| format!("pod {pod}")).collect();
     scope.extend(args.selector.iter().map(|s| format!("pods with {s}")));
     if args.all {
@@ -94,7 +138,7 @@ fn scope(args: &PodArgs) -> Vec<String> {
 }
 
 /// The options that ask for the same again.
-fn asked(args: &PodArgs) -> Vec<String> {
+pub(crate) fn asked(args: &PodArgs) -> Vec<String> {
     let mut words = Vec::new();
     let mut put = |option: &str, value: Option<&str>| {
         if let Some(value) = value {
@@ -121,7 +165,7 @@ fn asked(args: &PodArgs) -> Vec<String> {
     words
 }
 
-fn access(args: &PodArgs) -> Result<Access, String> {
+pub(crate) fn access(args: &PodArgs) -> Result<Access, String> {
     let via = match args.via.as_deref() {
         None => Via::Api,
         Some(words) => {
@@ -146,9 +190,19 @@ fn access(args: &PodArgs) -> Result<Access, String> {
     })
 }
 
-/// Looks into the pods that are meant.
-fn look(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String> {
+/// Looks into the pods that are meant; for `nixl` at more than `node` does.
+fn looked(args: &PodArgs, nixl: Option<beside::Look>) -> Result<(Vec<ProbedPod>, Around), String> {
+    let args = &as_kubectl(args)?;
     let access = access(args)?;
+    let (runtime, stop) = runtime()?;
+    let looked = runtime.block_on(gather(args, &access, nixl, &stop));
+    // Nothing may wait for a credential plugin that hangs.
+    runtime.shutdown_background();
+    Ok(looked)
+}
+
+/// What asks a cluster, and how it is told to stop.
+pub(crate) fn runtime() -> Result<(tokio::runtime::Runtime, Stop), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -158,33 +212,64 @@ fn look(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String> {
     interrupt::watch();
     let on_signal = stop.clone();
     interrupt::tell(move || on_signal.stop());
-    let looked = runtime.block_on(gather(args, &access, &stop));
-    // Nothing may wait for a credential plugin that hangs.
-    runtime.shutdown_background();
-    Ok(looked)
+    Ok((runtime, stop))
 }
 
-async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>, Around) {
+async fn gather(
+    args: &PodArgs,
+    access: &Access,
+    nixl: Option<beside::Look>,
+    stop: &Stop,
+) -> (Vec<ProbedPod>, Around) {
     let mut around = Around {
         asked: asked(args),
         ..Around::default()
     };
-    let opened = tokio::select! {
-        opened = cluster::open(access) => opened,
-        () = stop.stopped() => Err(Fault::new(FaultKind::Interrupted, "the run was ended first")),
-    };
-    let cluster: Arc<dyn Cluster> = match opened {
-        Ok(cluster) => Arc::from(cluster),
+    let cluster = match open(access, stop).await {
+        Ok(cluster) => cluster,
         Err(fault) => {
             around.faults.push(fault);
             return (Vec::new(), around);
         }
     };
+    let chosen = gather_for(args, &cluster, &mut around, nixl, stop).await;
+    (chosen, around)
+}
+
+/// Opens the way into the cluster.
+pub(crate) async fn open(access: &Access, stop: &Stop) -> Result<Arc<dyn Cluster>, Fault> {
+    tokio::select! {
+        opened = cluster::open(access) => opened.map(Arc::from),
+        () = stop.stopped() => Err(interrupted()),
+    }
+}
+
+/// Looks into the pods that are meant, of a cluster that is open.
+pub(crate) async fn gather_in(
+    args: &PodArgs,
+    cluster: &Arc<dyn Cluster>,
+    around: &mut Around,
+    stop: &Stop,
+) -> Vec<ProbedPod> {
+    gather_for(args, cluster, around, None, stop).await
+}
+
+/// The same; for `nixl` at more than `node` does.
+async fn gather_for(
+    args: &PodArgs,
+    cluster: &Arc<dyn Cluster>,
+    around: &mut Around,
+    nixl: Option<beside::Look>,
+    stop: &Stop,
+) -> Vec<ProbedPod> {
+    if matches!(nixl, Some(beside::Look::Nowhere)) {
+        return meant(args, &**cluster, around, stop).await;
+    }
     let nodes = {
-        let (cluster, stop) = (Arc::clone(&cluster), stop.clone());
+        let (cluster, stop) = (Arc::clone(cluster), stop.clone());
         tokio::spawn(async move { cluster::nodes(&*cluster, &stop).await })
     };
-    let mut chosen = meant(args, &*cluster, &mut around, stop).await;
+    let mut chosen = meant(args, &**cluster, around, stop).await;
     let picks: Vec<Pick> = chosen
         .iter()
         .filter(|pod| pod.probed.is_ok())
@@ -196,13 +281,17 @@ async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>
         .collect();
     let limits = Limits {
         timeout: args.timeout,
+        sockets: nixl.is_some(),
         ..Limits::default()
     };
     let concurrency = usize::from(args.concurrency);
-    let looked = cluster::look_into(&cluster, picks, concurrency, limits, stop, |_| ()).await;
+    let looked = cluster::look_into(cluster, picks, concurrency, limits, stop, |_| ()).await;
     let waiting = chosen.iter_mut().filter(|pod| pod.probed.is_ok());
     for (pod, looked) in waiting.zip(looked) {
         put(pod, looked);
+    }
+    if let Some(look) = nixl {
+        beside::look(cluster, &mut chosen, look, args, stop).await;
     }
     around.nodes = tokio::select! {
         read = nodes => read.unwrap_or_else(|_| Err(interrupted())),
@@ -215,7 +304,7 @@ async fn gather(args: &PodArgs, access: &Access, stop: &Stop) -> (Vec<ProbedPod>
             .collect()
     })
     .map_err(of_nodes);
-    (chosen, around)
+    chosen
 }
 
 fn interrupted() -> Fault {
@@ -238,7 +327,10 @@ async fn meant(
     around: &mut Around,
     stop: &Stop,
 ) -> Vec<ProbedPod> {
-    let namespace = cluster.namespace().to_owned();
+    let namespace = args
+        .namespace
+        .clone()
+        .unwrap_or_else(|| cluster.namespace().to_owned());
     let mut chosen = Vec::new();
     if args.selector.is_none() && !args.all {
         for name in &args.pod {

@@ -38,6 +38,8 @@ pub(crate) enum Asked {
     Read,
     /// The start of a command in a container.
     Exec,
+    /// The log of a container.
+    Log,
 }
 
 /// A refusal by its HTTP status and body.
@@ -76,7 +78,10 @@ pub(crate) fn of(
         (401, _) => FaultKind::Unauthorized,
         (403, Asked::Exec) => FaultKind::ForbiddenExec,
         (403, Asked::Read) => FaultKind::ForbiddenPods,
-        (404, Asked::Exec) => FaultKind::Deleted,
+        (403, Asked::Log) => FaultKind::ForbiddenLog,
+        (404, Asked::Exec | Asked::Log) => FaultKind::Deleted,
+        // The kubelet has none yet, or none any more (kubernetes, pkg/kubelet/kubelet_pods.go).
+        (400, Asked::Log) => FaultKind::NotStarted,
         (404, Asked::Read) => FaultKind::NotFound,
         (409, _) => FaultKind::Conflict,
         (429, _) => FaultKind::TooManyRequests,

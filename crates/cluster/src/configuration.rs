@@ -188,7 +188,7 @@ fn from(directory: &Path, kubeconfig: &mut Kubeconfig) {
             && Path::new(text.as_str()).is_relative()
             && let Some(joined) = directory.join(text.as_str()).to_str()
         {
-            *text = joined.to_owned();
+            joined.clone_into(text);
         }
     };
     for cluster in kubeconfig

@@ -23,6 +23,8 @@ pub struct Limits {
     pub timeout: Duration,
     /// Bytes that are read.
     pub max_bytes: usize,
+    /// Whether the engine's sockets and queue pairs are looked at.
+    pub sockets: bool,
 }
 
 impl Default for Limits {
@@ -30,6 +32,7 @@ impl Default for Limits {
         Self {
             timeout: Duration::from_mins(1),
             max_bytes: 8 * 1024 * 1024,
+            sockets: false,
         }
     }
 }
@@ -48,20 +51,23 @@ pub struct Answer {
 }
 
 /// What a shell is told to do; the script follows on its standard input.
-pub(crate) fn command(limits: &Limits) -> Vec<String> {
+pub fn command(limits: &Limits) -> Vec<String> {
     // What is left after it is for the way there and back.
     let whole = limits.timeout.as_secs();
     let limit = whole.saturating_sub(20).clamp(1, 25);
     let tool_limit = 10.min(limit);
-    [
+    let mut words = vec![
         "sh".to_owned(),
         "-s".to_owned(),
         "--".to_owned(),
         format!("limit={limit}"),
         format!("tool_limit={tool_limit}"),
-        "watch=yes".to_owned(),
-    ]
-    .into()
+    ];
+    if limits.sockets {
+        words.push("sockets=yes".to_owned());
+    }
+    words.push("watch=yes".to_owned());
+    words
 }
 
 /// Looks into one container.
@@ -80,7 +86,14 @@ pub(crate) async fn look(
             () = tokio::time::sleep_until(deadline) => return Err(late(limits)),
             () = stop.stopped() => return Err(interrupted()),
         };
-        let heard = listen(session, limits, deadline, stop).await;
+        let ask = Ask {
+            input: probe::script::text(),
+            max_bytes: limits.max_bytes,
+            max_errors: MAX_ERRORS,
+            errors_grace: ERRORS_GRACE,
+            is_last: has_last_line,
+        };
+        let heard = listen(session, &ask, deadline, stop).await;
         let answer = judge(heard, limits);
         // A program that works like kubectl tells only afterwards that the server was too busy to start anything.
         let busy = matches!(&answer, Err(fault) if fault.kind == FaultKind::TooManyRequests);
@@ -110,13 +123,13 @@ fn interrupted() -> Fault {
 }
 
 /// Everything that arrived, and why no more did.
-struct Heard {
-    out: Vec<u8>,
-    err: Vec<u8>,
-    end: End,
+pub(crate) struct Heard {
+    pub(crate) out: Vec<u8>,
+    pub(crate) err: Vec<u8>,
+    pub(crate) end: End,
 }
 
-enum End {
+pub(crate) enum End {
     /// The command, or what stands between, told it.
     Told(Ended),
     /// The last line was here; what comes after it does not matter.
@@ -136,7 +149,21 @@ const LEFT_OVER: Duration = Duration::from_millis(500);
 /// What is waited for of the error output once everything else is there.
 const ERRORS_GRACE: Duration = Duration::from_millis(200);
 
-async fn listen(session: Session, limits: &Limits, deadline: Instant, stop: &Stop) -> Heard {
+/// What a program gets, and when enough of it came back.
+pub(crate) struct Ask<'a> {
+    pub(crate) input: &'a str,
+    pub(crate) max_bytes: usize,
+    pub(crate) max_errors: usize,
+    pub(crate) errors_grace: Duration,
+    pub(crate) is_last: fn(&[u8]) -> bool,
+}
+
+pub(crate) async fn listen(
+    session: Session,
+    ask: &Ask<'_>,
+    deadline: Instant,
+    stop: &Stop,
+) -> Heard {
     let Session {
         mut stdin,
         mut stdout,
@@ -144,10 +171,10 @@ async fn listen(session: Session, limits: &Limits, deadline: Instant, stop: &Sto
         end,
     } = session;
     // Both outputs are read to their ends: one that nobody reads stops the other.
-    let mut errors = tokio::spawn(beginning_of(stderr));
+    let mut errors = tokio::spawn(beginning_of(stderr, ask.max_errors));
     let mut out = Vec::new();
     let send = async {
-        let _it_may_be_gone = stdin.write_all(probe::script::text().as_bytes()).await;
+        let _it_may_be_gone = stdin.write_all(ask.input.as_bytes()).await;
         let _it_may_be_gone = stdin.flush().await;
         // It stays open.
         std::future::pending::<End>().await
@@ -179,10 +206,10 @@ async fn listen(session: Session, limits: &Limits, deadline: Instant, stop: &Sto
                 }
                 Ok(count) => out.extend_from_slice(buffer.get(..count).unwrap_or_default()),
             }
-            if out.len() > limits.max_bytes {
+            if out.len() > ask.max_bytes {
                 return End::Flood;
             }
-            if has_last_line(&out) {
+            if (ask.is_last)(&out) {
                 if told.is_none() {
                     let _in_order = tokio::time::timeout(GRACE, end).await;
                 }
@@ -196,7 +223,7 @@ async fn listen(session: Session, limits: &Limits, deadline: Instant, stop: &Sto
         () = tokio::time::sleep_until(deadline) => End::Late,
         () = stop.stopped() => End::Stopped,
     };
-    let err = match tokio::time::timeout(ERRORS_GRACE, &mut errors).await {
+    let err = match tokio::time::timeout(ask.errors_grace, &mut errors).await {
         Ok(Ok(err)) => err,
         _ => {
             errors.abort();
@@ -218,14 +245,14 @@ fn has_last_line(out: &[u8]) -> bool {
 }
 
 /// Reads to the end, and keeps the beginning.
-async fn beginning_of(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
+async fn beginning_of(mut from: impl AsyncRead + Unpin, most: usize) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut buffer = vec![0; 8 * 1024];
     while let Ok(count) = from.read(&mut buffer).await {
         if count == 0 {
             break;
         }
-        let room = MAX_ERRORS.saturating_sub(kept.len()).min(count);
+        let room = most.saturating_sub(kept.len()).min(count);
         kept.extend_from_slice(buffer.get(..room).unwrap_or_default());
     }
     kept

@@ -36,8 +36,67 @@ pub trait Cluster: Send + Sync {
     /// Asks the API a question that is put as an object; it changes nothing (`SelfSubjectAccessReview`).
     fn ask<'a>(&'a self, path: &'a str, body: String) -> Waiting<'a, Result<String, Refusal>>;
 
+    /// Reads a path that gives text of any length, such as a container's log, and keeps one end of it.
+    fn text<'a>(&'a self, path: &'a str, keep: Keep) -> Waiting<'a, Result<Vec<u8>, Refusal>>;
+
     /// Starts a command in a container.
     fn exec<'a>(&'a self, exec: &'a Exec) -> Waiting<'a, Result<Session, Refusal>>;
+}
+
+/// Which end of a long text is kept, and how many bytes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// The beginning; the rest is not read.
+    First(usize),
+    /// The end.
+    Last(usize),
+}
+
+/// Takes a text piece by piece and keeps one end of it.
+pub(crate) struct Kept {
+    keep: Keep,
+    bytes: Vec<u8>,
+}
+
+impl Kept {
+    pub(crate) fn new(keep: Keep) -> Self {
+        Self {
+            keep,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Takes the next piece; false where no more is needed.
+    pub(crate) fn take(&mut self, piece: &[u8]) -> bool {
+        match self.keep {
+            Keep::First(most) => {
+                let room = most.saturating_sub(self.bytes.len());
+                self.bytes
+                    .extend_from_slice(piece.get(..room).unwrap_or(piece));
+                self.bytes.len() < most
+            }
+            Keep::Last(most) => {
+                self.bytes.extend_from_slice(piece);
+                // Not at each piece: what is behind would be moved each time.
+                if self.bytes.len() > most.saturating_mul(2) {
+                    self.shorten(most);
+                }
+                true
+            }
+        }
+    }
+
+    fn shorten(&mut self, most: usize) {
+        let over = self.bytes.len().saturating_sub(most);
+        self.bytes.drain(..over);
+    }
+
+    pub(crate) fn end(mut self) -> Vec<u8> {
+        if let Keep::Last(most) = self.keep {
+            self.shorten(most);
+        }
+        self.bytes
+    }
 }
 
 /// Why a request got no answer, and how long to wait before asking again.

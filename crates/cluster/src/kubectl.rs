@@ -10,12 +10,10 @@ use tokio::process::Command;
 
 use crate::access::Access;
 use crate::api_status::Asked;
-use crate::door::{self, Cluster, Ended, Exec, Refusal, Session, Waiting};
+use crate::door::{self, Cluster, Ended, Exec, Keep, Kept, Refusal, Session, Waiting};
 use crate::kubectl_errors;
 use crate::programs::Running;
 
-/// The largest answer that is read.
-const MAX_ANSWER: u64 = door::MAX_ANSWER as u64;
 /// What is read of a program's complaints.
 const MAX_ERRORS: u64 = 64 * 1024;
 
@@ -110,6 +108,23 @@ impl Kubectl {
 
     /// What the program prints, where it succeeds.
     async fn output(&self, words: &[&str], input: Option<String>) -> Result<String, Refusal> {
+        let bytes = self
+            .bytes(words, input, Keep::First(door::MAX_ANSWER + 1), Asked::Read)
+            .await?;
+        if bytes.len() > door::MAX_ANSWER {
+            return Err(door::too_long());
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The same, one end of it, as bytes.
+    async fn bytes(
+        &self,
+        words: &[&str],
+        input: Option<String>,
+        keep: Keep,
+        asked: Asked,
+    ) -> Result<Vec<u8>, Refusal> {
         let mut command = self.command(words)?;
         if input.is_some() {
             command.stdin(Stdio::piped());
@@ -120,12 +135,18 @@ impl Kubectl {
             if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
                 let _it_may_not_read = stdin.write_all(input.as_bytes()).await;
             }
-            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let mut err = Vec::new();
+            let mut kept = Kept::new(keep);
+            let mut enough = false;
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
             let read_out = async {
-                match stdout {
-                    Some(stdout) => stdout.take(MAX_ANSWER + 1).read_to_end(&mut out).await,
-                    None => Ok(0),
+                let Some(mut stdout) = stdout else { return };
+                let mut buffer = vec![0; 64 * 1024];
+                while let Ok(count @ 1..) = stdout.read(&mut buffer).await {
+                    if !kept.take(buffer.get(..count).unwrap_or_default()) {
+                        enough = true;
+                        return;
+                    }
                 }
             };
             let read_err = async {
@@ -134,14 +155,15 @@ impl Kubectl {
                     None => Ok(0),
                 }
             };
-            let (_out, _err) = tokio::join!(read_out, read_err);
-            // One that has more to say would wait for a reader.
-            if u64::try_from(out.len()).is_ok_and(|read| read > MAX_ANSWER) {
-                return None;
-            }
-            Some((child.wait().await, out, err))
+            let ((), _err) = tokio::join!(read_out, read_err);
+            let status = if enough {
+                None
+            } else {
+                Some(child.wait().await)
+            };
+            (status, kept.end(), err)
         };
-        let Ok(ended) = tokio::time::timeout(self.patience, work).await else {
+        let Ok((status, out, err)) = tokio::time::timeout(self.patience, work).await else {
             return Err(Refusal::new(
                 FaultKind::TimedOut,
                 format!(
@@ -151,18 +173,19 @@ impl Kubectl {
                 ),
             ));
         };
-        let Some((status, out, err)) = ended else {
-            return Err(door::too_long());
-        };
         let errors = String::from_utf8_lossy(&err);
+        let Some(status) = status else {
+            // It is ended when it is dropped.
+            return Ok(out);
+        };
         match status {
-            Ok(status) if status.success() => Ok(String::from_utf8_lossy(&out).into_owned()),
+            Ok(status) if status.success() => Ok(out),
             Ok(status) => {
                 // The server's own answer is printed where it is an object.
                 Err(kubectl_errors::refusal(
                     &errors,
                     status.code().unwrap_or(-1),
-                    Asked::Read,
+                    asked,
                 ))
             }
             Err(error) => Err(Refusal::new(FaultKind::KubectlFailed, error.to_string())),
@@ -182,6 +205,13 @@ impl Cluster for Kubectl {
     fn ask<'a>(&'a self, path: &'a str, body: String) -> Waiting<'a, Result<String, Refusal>> {
         Box::pin(async move {
             self.output(&["create", "--raw", path, "-f", "-"], Some(body))
+                .await
+        })
+    }
+
+    fn text<'a>(&'a self, path: &'a str, keep: Keep) -> Waiting<'a, Result<Vec<u8>, Refusal>> {
+        Box::pin(async move {
+            self.bytes(&["get", "--raw", path], None, keep, Asked::Log)
                 .await
         })
     }

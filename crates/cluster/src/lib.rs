@@ -6,16 +6,19 @@
 
 mod access;
 mod api_status;
+mod command;
 mod configuration;
 mod container;
 mod credentials;
 mod door;
 mod kubectl;
 mod kubectl_errors;
+mod logs;
 mod native;
 mod native_errors;
 mod objects;
 mod patience;
+mod program;
 mod programs;
 mod proxy;
 mod rights;
@@ -23,9 +26,12 @@ mod stop;
 mod survey;
 
 pub use access::{Access, Via};
-pub use container::{Answer, Limits};
-pub use door::{Cluster, Ended, Exec, Refusal, Session, Waiting};
+pub use command::start;
+pub use container::{Answer, Limits, command};
+pub use door::{Cluster, Ended, Exec, Keep, Refusal, Session, Waiting};
+pub use logs::{Log, log};
 pub use objects::{named_pod, nodes, pods};
+pub use program::{Printed, Program, converse};
 pub use programs::end_programs;
 pub use rights::{Right, missing_rights};
 pub use stop::Stop;

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use http_body_util::BodyExt as _;
 use kube::api::{Api, AttachParams, AttachedProcess};
 use kube::client::Body;
 use kube::{Client, Config};
 use model::pod::{Fault, FaultKind};
 
-use http_body_util::BodyExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use secrecy::ExposeSecret as _;
@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use crate::access::Access;
 use crate::api_status::{self, Asked};
 use crate::credentials::{self, Credentials, Source};
-use crate::door::{self, Cluster, Ended, Exec, Refusal, Session, Waiting};
+use crate::door::{self, Cluster, Ended, Exec, Keep, Kept, Refusal, Session, Waiting};
 use crate::{configuration, native_errors};
 
 /// Room for output that nobody has read yet; kube's own is 1 KiB, which costs a wake-up for each.
@@ -94,6 +94,36 @@ impl Native {
             namespace,
             patience,
         })
+    }
+
+    /// Reads an answer piece by piece, and closes the connection where no more is needed.
+    async fn read(&self, request: http::Request<Vec<u8>>, keep: Keep) -> Result<Vec<u8>, Refusal> {
+        let (client, _) = self.client().await?;
+        let answer = client
+            .send(request.map(Body::from))
+            .await
+            .map_err(|e| native_errors::of(&e, Asked::Log))?;
+        let code = answer.status();
+        let mut body = answer.into_body();
+        let mut kept = Kept::new(if code.is_success() {
+            keep
+        } else {
+            Keep::First(MAX_REFUSAL)
+        });
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|e| native_errors::of(&e, Asked::Log))?;
+            if let Ok(data) = frame.into_data()
+                && !kept.take(&data)
+            {
+                break;
+            }
+        }
+        let bytes = kept.end();
+        if code.is_success() {
+            return Ok(bytes);
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        Err(api_status::refusal(code.as_u16(), &text, None, Asked::Log))
     }
 
     /// A client whose credentials are good as far as they say themselves, and which they are.
@@ -317,6 +347,20 @@ impl Cluster for Native {
                 .body(body.into_bytes())
                 .map_err(|_| odd_path(path))?;
             self.send(request).await
+        })
+    }
+
+    fn text<'a>(&'a self, path: &'a str, keep: Keep) -> Waiting<'a, Result<Vec<u8>, Refusal>> {
+        Box::pin(async move {
+            let request = http::Request::get(path)
+                // A log is text/plain, a refusal an object.
+                .header(http::header::ACCEPT, "*/*")
+                .body(Vec::new())
+                .map_err(|_| odd_path(path))?;
+            match tokio::time::timeout(self.patience, self.read(request, keep)).await {
+                Ok(done) => done,
+                Err(_) => Err(self.late()),
+            }
         })
     }
 

@@ -15,6 +15,7 @@ pub mod report_v1;
 pub mod result;
 pub mod setting;
 pub mod topology;
+pub mod transfer;
 pub mod verdict;
 pub mod worker;
 
@@ -29,6 +30,9 @@ pub use place::Place;
 pub use pod::{ClusterNode, Container, Fault, FaultKind, PodObject};
 pub use result::{CheckResult, Grade, Reason, Source, Status, Subject};
 pub use setting::{CONFIG_FAULT, Form, MODEL, NOT_JSON, Setting, TRTLLM_MODE, VLLM_MODE, Value};
+pub use transfer::{
+    Carrier, MemoryKind, Operation, Transfer, TransferEnd, TransferLeg, TransferStop,
+};
 pub use verdict::{NextStep, Readiness, Report};
 pub use worker::{
     Accelerator, Claim, CommandFault, Engine, GroupPart, Hidden, Located, Named, NamedBy, PodFacts,

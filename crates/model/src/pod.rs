@@ -232,6 +232,8 @@ fault_kinds! {
     ForbiddenPods = "pods-forbidden", Access, NoPermission;
     /// 403 on reading nodes, which a role in one namespace cannot grant.
     ForbiddenNodes = "nodes-forbidden", Beside, NoPermission;
+    /// 403 on the log of a container.
+    ForbiddenLog = "pod-log-forbidden", Beside, NoPermission;
     /// The kubectl-compatible program cannot be started.
     NoKubectl = "kubectl-missing", Access, NoTool;
     /// The kubectl-compatible program failed in a way that nothing explains.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::coverage::Coverage;
 use crate::result::{CheckResult, Grade, Reason, Source, Status};
+use crate::transfer::Transfer;
 use crate::verdict::{Counts, DeploymentSummary, NextStep, Readiness, Report, WorkerSummary};
 
 /// The value of `schema`.
@@ -40,6 +41,9 @@ pub struct ReportV1 {
     pub transfer_validated: bool,
     /// How much was looked at.
     pub coverage: Coverage,
+    /// Measured transfers between workers, each with everything that was looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<Transfer>,
     /// The verdict per deployment.
     pub deployments: Vec<DeploymentV1>,
     /// Commands to run next.
@@ -217,6 +221,9 @@ pub struct SummaryV1 {
     pub transfer_validated: bool,
     /// How much was looked at.
     pub coverage: Coverage,
+    /// Measured transfers between workers, each with everything that was looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<Transfer>,
     /// The verdict per deployment.
     pub deployments: Vec<DeploymentV1>,
     /// Commands to run next.
@@ -322,6 +329,7 @@ impl SummaryV1 {
             readiness: report.readiness,
             transfer_validated: report.transfer_validated(),
             coverage: report.coverage.clone(),
+            transfers: report.transfers.clone(),
             deployments: Vec::new(),
             next: report.next.clone(),
         }

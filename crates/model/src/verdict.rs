@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::coverage::Coverage;
 use crate::result::{CheckResult, Status};
+use crate::transfer::Transfer;
 use crate::worker::{Engine, Role};
 
 /// Whether disaggregated KV transfer can be relied on. The order is the precedence, worst first;
@@ -110,6 +111,8 @@ pub struct Report {
     pub deployments: Vec<DeploymentSummary>,
     /// All results, unfolded.
     pub results: Vec<CheckResult>,
+    /// Measured transfers.
+    pub transfers: Vec<Transfer>,
     /// How much was seen.
     pub coverage: Coverage,
     /// Over everything.

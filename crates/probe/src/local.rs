@@ -24,6 +24,8 @@ pub struct Options {
     pub tools: Option<PathBuf>,
     /// Whether tools are run at all.
     pub run_tools: bool,
+    /// Whether the engine's sockets and queue pairs are looked at.
+    pub sockets: bool,
     /// Seconds after which no further tool is started.
     pub limit: u64,
     /// Seconds that one tool may take.
@@ -39,6 +41,7 @@ impl Default for Options {
             root: None,
             tools: None,
             run_tools: true,
+            sockets: false,
             limit: 25,
             tool_limit: 10,
             max_bytes: 16 * 1024 * 1024,
@@ -58,6 +61,9 @@ impl Options {
         ];
         if !self.run_tools {
             arguments.push("tools=no".to_owned());
+        }
+        if self.sockets {
+            arguments.push("sockets=yes".to_owned());
         }
         if let Some(root) = &self.root {
             arguments.push(format!("root={}", root.display()));

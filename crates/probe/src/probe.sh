@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints facts about RDMA, GPUs and the KV transfer engine of this host or container; judges nothing.
 #
-#   sh -s -- [root=DIR] [path=DIR] [limit=SECONDS] [tool_limit=SECONDS] [tools=no] [watch=yes]
+#   sh -s -- [root=DIR] [path=DIR] [limit=SECONDS] [tool_limit=SECONDS] [tools=no] [sockets=yes] [watch=yes]
 #
 # What it prints is described in stream.rs. It reads /sys, /dev and /proc first and runs tools after that, each only
 # where its kernel modules are loaded already, because several tools load them. It writes no file, loads no module and
@@ -947,6 +947,7 @@ tools() {
 		put none tool:nvidia-smi-q 'no driver loaded'
 	fi
 	needs rdma-system ib_core && run rdma-system 3 rdma system show && run rdma-link 3 rdma link show
+	[ "$with_sockets" = yes ] && needs rdma-qp ib_core && run rdma-qp 5 rdma resource show qp
 	needs ibv_devinfo ib_core ib_uverbs && run ibv_devinfo 5 ibv_devinfo
 	run ucx_info-v 5 ucx_info -v
 	# These two open every transport.
@@ -963,7 +964,7 @@ tools() {
 namespaces() {
 	set -- "$R/proc/self/ns/net" "$R/proc/self/ns/ipc" "$R/proc/self/ns/pid"
 	for pid in $selected; do
-		set -- "$@" "$R/proc/$pid/ns/net" "$R/proc/$pid/ns/ipc" "$R/proc/$pid/ns/pid"
+		set -- "$@" "$R/proc/$pid/ns/net" "$R/proc/$pid/ns/ipc" "$R/proc/$pid/ns/pid" "$R/proc/$pid/exe"
 	done
 	[ -e "$R/proc/self/ns" ] || return
 	links namespace "$@"
@@ -981,10 +982,51 @@ namespaces() {
 	links fd "$@"
 }
 
+# TCP sockets of the engine's network namespaces that listen or are connected, and which of them are whose. The files
+# are read line by line, so that a worker with thousands of connections costs no more memory.
+sockets() {
+	put stage sockets ''
+	seen_net=
+	for pid in $selected; do
+		known=
+		for v in $seen_net; do
+			# shellcheck disable=SC3013 # dash, busybox and bash have -ef
+			[ "$R/proc/$pid/ns/net" -ef "$R/proc/$v/ns/net" ] && known=$v
+		done
+		[ -z "$known" ] || continue
+		seen_net="$seen_net $pid"
+		for name in tcp tcp6; do
+			if ! { true <"$R/proc/$pid/net/$name"; } 2>/dev/null; then
+				why_not "/proc/$pid/net/$name"
+				continue
+			fi
+			put list sockets "/proc/$pid/net/$name"
+			found=0
+			listening=0
+			while read -r v own rest state base base base base base word base; do
+				found=$((found + 1))
+				if [ "$found" -gt 8192 ]; then
+					put cut "/proc/$pid/net/$name" lines
+					break
+				fi
+				case $state in
+				0A) listening=$((listening + 1)) ;;
+				01) ;;
+				*) continue ;;
+				esac
+				[ "$state" = 01 ] || [ "$listening" -le 256 ] || continue
+				put file "/proc/$pid/net/$name" "$own $rest $state $word"
+			done 2>/dev/null <"$R/proc/$pid/net/$name"
+		done
+	done
+}
+
 links() { # KIND PATH...: where links lead that are no directories, all with one ls
 	kind=$1
 	shift
 	text=$(ls -ld "$@" 2>/dev/null)
+	own=
+	pid=
 	set -f
 	IFS=$NL
 	for word in $text; do
@@ -994,11 +1036,28 @@ links() { # KIND PATH...: where links lead that are no directories, all with one
 			word=${word%" -> $v"}
 			word=${word##* }
 			case $kind:$v in
-			namespace:*:\[*\] | fd:/dev/infiniband/* | fd:/dev/nvidia* | fd:/dev/gdrdrv) put link "${word#"$R"}" "$v" ;;
+			# Of programs only an interpreter's name is told.
+			namespace:*:\[*\] | namespace:*/python* | namespace:*/pypy* | fd:/dev/infiniband/* | fd:/dev/nvidia* | fd:/dev/gdrdrv)
+				put link "${word#"$R"}" "$v"
+				;;
+			fd:socket:\[*\])
+				[ "$with_sockets" = yes ] || continue
+				# Many to a record.
+				word=${word#"$R/proc/"}
+				word=${word%%/*}
+				if [ "$word" != "$pid" ] || [ "${#own}" -gt 3900 ]; then
+					[ -z "$own" ] || put list "sockets-of:$pid" "$own"
+					own=
+					pid=$word
+				fi
+				v=${v#socket:?}
+				own="$own ${v%?}"
+				;;
 			esac
 			;;
 		esac
 	done
+	[ -z "$own" ] || put list "sockets-of:$pid" "$own"
 	IFS=$DEFAULT_IFS
 	set +f
 	text=
@@ -1055,7 +1114,7 @@ main() {
 	DEFAULT_IFS=" $(printf '\t.')"
 	DEFAULT_IFS=${DEFAULT_IFS%.}$NL
 	IFS=$DEFAULT_IFS
-	R='' limit=25 tool_limit=10 with_tools=yes n=0 extra_path='' watcher=''
+	R='' limit=25 tool_limit=10 with_tools=yes with_sockets=no n=0 extra_path='' watcher=''
 	for word in "$@"; do
 		case $word in
 		root=*) R=${word#root=} ;;
@@ -1064,6 +1123,7 @@ main() {
 		limit=*) limit=${word#limit=} ;;
 		tool_limit=*) tool_limit=${word#tool_limit=} ;;
 		tools=*) with_tools=${word#tools=} ;;
+		sockets=*) with_sockets=${word#sockets=} ;;
 		watch=yes) watch ;;
 		esac
 	done
@@ -1091,6 +1151,7 @@ main() {
 	interfaces
 	engine
 	namespaces
+	[ "$with_sockets" = yes ] && sockets
 	providers
 	device_nodes
 	rdma

@@ -7,9 +7,9 @@ const TEMPLATE: &str = include_str!("probe.sh");
 
 /// The script as it is to be run, by `sh -s` on its standard input or by `sh -c`.
 ///
-/// Its arguments are `limit=SECONDS` for all tools together, `tool_limit=SECONDS` for each, `tools=no`, for
-/// trees of files that are not this machine's `root=DIR` and `path=DIR`, and `watch=yes`, with which it ends itself and
-/// what it has started as soon as its standard input ends.
+/// Its arguments are `limit=SECONDS` for all tools together, `tool_limit=SECONDS` for each, `tools=no`, `sockets=yes` for
+/// the engine's sockets and queue pairs, for trees of files that are not this machine's `root=DIR` and `path=DIR`, and
+/// `watch=yes`, with which it ends itself and what it has started as soon as its standard input ends.
 pub fn text() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(render);
     &TEXT

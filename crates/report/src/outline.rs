@@ -3,7 +3,7 @@
 
 use model::report_v1::{SummaryV1, ToolV1};
 use model::verdict::Counts;
-use model::{Coverage, NextStep, Readiness, Report};
+use model::{Coverage, NextStep, Readiness, Report, Transfer};
 use serde::Serialize;
 
 /// What stands before the results.
@@ -23,6 +23,8 @@ pub(crate) struct Outcome<D> {
     readiness: Readiness,
     transfer_validated: bool,
     coverage: Coverage,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    transfers: Vec<Transfer>,
     deployments: D,
     next: Vec<NextStep>,
 }
@@ -39,6 +41,7 @@ pub(crate) fn of<D>(report: &Report, version: &str, deployments: D) -> (Asked, O
         readiness,
         transfer_validated,
         coverage,
+        transfers,
         deployments: _,
         next,
     } = SummaryV1::without_deployments(report, version);
@@ -54,6 +57,7 @@ pub(crate) fn of<D>(report: &Report, version: &str, deployments: D) -> (Asked, O
         readiness,
         transfer_validated,
         coverage,
+        transfers,
         deployments,
         next,
     };

@@ -112,6 +112,7 @@ pub(crate) fn report(mut deployments: Vec<DeploymentSummary>, results: Vec<Check
         scope: vec!["deploy.yaml".to_owned()],
         deployments,
         results,
+        transfers: Vec::new(),
         coverage: Coverage::default(),
         readiness,
         verdict,

@@ -266,7 +266,11 @@ fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Grou
     let pods = checks.iter().map(|r| r.subject.pods.len()).max();
     let many_pods = pods.is_some_and(|n| n > FEW_PODS) && !screen.verbose();
     if many_pods {
-        lines.retain(|r| !holds_inside(r));
+        // Where something is to be done, that comes first: what else holds is only counted too.
+        let loud = checks
+            .iter()
+            .any(|r| matches!(r.status, Status::Fail | Status::Warn));
+        lines.retain(|r| !holds_inside(r) && !(loud && holds_by_itself(r)));
     }
     let hidden = before - lines.len();
     let width = subject_width(screen, &lines, Some(deployment));
@@ -279,10 +283,7 @@ fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Grou
     if many && group.counts.ok > 0 {
         counted(screen, &format!("{} checks hold", group.counts.ok));
     } else if hidden > 0 {
-        counted(
-            screen,
-            &format!("{hidden} more checks hold inside the pods"),
-        );
+        counted(screen, &format!("{hidden} more checks hold"));
     }
     let collectives: Vec<&CheckResult> = collectives
         .into_iter()
@@ -317,6 +318,15 @@ fn counted(screen: &mut Screen<'_>, text: &str) {
 /// What holds inside a container: of many pods nobody reads it line by line.
 fn holds_inside(result: &CheckResult) -> bool {
     result.status == Status::Ok && INSIDE.iter().any(|group| result.name.starts_with(group))
+}
+
+/// What holds and explains nothing else: which pods were taken, and what a start script changed, does.
+fn holds_by_itself(result: &CheckResult) -> bool {
+    result.status == Status::Ok
+        && !matches!(
+            &*result.name,
+            "pod/choice" | "pod/live-settings" | "pod/state"
+        )
 }
 
 /// A line per kind of worker.
@@ -591,7 +601,11 @@ fn line_labelled(screen: &mut Screen<'_>, result: &CheckResult, label: &str, wid
         let _ = write!(text, " [{}]", tags.join(", "));
     }
     screen.para(column, hang, PLAIN, &text);
-    let note = result.note.as_deref().filter(|n| *n != result.detail);
+    // What is merely worth knowing is left to --verbose where many pods are told.
+    let note = result
+        .note
+        .as_deref()
+        .filter(|n| *n != result.detail && (few || result.status != Status::Ok));
     for (word, more) in [("fix: ", result.fix.as_deref()), ("note: ", note)] {
         if let Some(more) = more {
             screen.pad(hang);

@@ -99,7 +99,7 @@ const SYMPTOMS: &[Symptom] = &[
     },
     Symptom {
         seen: "the verdict is inconclusive",
-        likely: "a file is missing, broken or a template, or the command is not part of this version",
+        likely: "a file is missing, broken or a template, or nothing that runs could be looked at",
         next: "render templates first, correct the line that is named, give the missing path",
         causes: &["input-template", "input-broken-yaml", "input-missing"],
     },

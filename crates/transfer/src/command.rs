@@ -6,7 +6,7 @@ use crate::program::BOOT;
 use crate::record::BackendParameters;
 
 /// Variables beside those of the catalogue that decide which libraries and settings a process gets.
-const HANDED_ON: &[&str] = &[
+pub(crate) const HANDED_ON: &[&str] = &[
     "PATH",
     "HOME",
     "LANG",
@@ -30,7 +30,7 @@ const HANDED_ON: &[&str] = &[
 const TAKE_PART: &[&str] = &["UCX_", "NIXL_", "FI_", "IBV_", "MLX5_", "RDMAV_"];
 
 /// Variables that would touch what belongs to the engine: its metrics port, its metadata store.
-const LEFT_OUT: &[&str] = &[
+pub(crate) const LEFT_OUT: &[&str] = &[
     "NIXL_TELEMETRY_",
     "NIXL_ETCD_",
     "NIXL_TCPSTORE_",
@@ -41,7 +41,7 @@ const LEFT_OUT: &[&str] = &[
 ];
 
 /// What makes NIXL and UCX tell what they do. None of it changes which transport is taken.
-const TOLD: &[(&str, &str)] = &[
+pub(crate) const TOLD: &[(&str, &str)] = &[
     ("UCX_PROTO_INFO", "y"),
     // The version, the lanes, and warnings where the engine's level hides them.
     ("UCX_LOG_LEVEL", "info"),
@@ -74,6 +74,11 @@ impl Engine {
             (package.starts_with("nixl") && file.starts_with("_bindings."))
                 .then_some((site, package))
         })
+    }
+
+    /// The folder in which its package of NIXL is.
+    pub(crate) fn site(&self) -> Option<&str> {
+        self.bindings().map(|(site, _)| site)
     }
 
     /// The package of NIXL that it has loaded: `nixl_cu13`.
@@ -112,7 +117,7 @@ pub fn environment(live: &BTreeMap<String, String>) -> Vec<(String, String)> {
     kept.into_iter().collect()
 }
 
-fn goes_along(name: &str) -> bool {
+pub(crate) fn goes_along(name: &str) -> bool {
     let named = HANDED_ON.contains(&name);
     let takes_part = TAKE_PART.iter().any(|prefix| name.starts_with(prefix))
         // Also names that nobody knows: UCX tells misspelt ones.

@@ -28,7 +28,7 @@ pub(crate) const CHECK: Check = Check {
     run: Run::Recipe(run),
 };
 
-const ANY_ADDRESS: Cause = Cause {
+pub(crate) const ANY_ADDRESS: Cause = Cause {
     id: "side-channel-host-any",
     what: "VLLM_NIXL_SIDE_CHANNEL_HOST is 0.0.0.0",
     why: "the peer is told to dial 0.0.0.0 and reaches itself: the handshake fails and no KV moves",
@@ -37,7 +37,7 @@ const ANY_ADDRESS: Cause = Cause {
     source: "vLLM NixlConnector; llm-d and kthena routers pass kv_transfer_params unchanged",
 };
 
-const LOOPBACK: Cause = Cause {
+pub(crate) const LOOPBACK: Cause = Cause {
     id: "side-channel-host-loopback",
     what: "VLLM_NIXL_SIDE_CHANNEL_HOST is localhost or 127.0.0.1, or not set where nothing else sets it (vLLM's default is localhost)",
     why: "a peer in another pod dials itself: the handshake fails and no KV moves",
@@ -46,7 +46,7 @@ const LOOPBACK: Cause = Cause {
     source: "vLLM NixlConnector",
 };
 
-const WRONG_ADDRESS: Cause = Cause {
+pub(crate) const WRONG_ADDRESS: Cause = Cause {
     id: "side-channel-host-wrong-ip",
     what: "VLLM_NIXL_SIDE_CHANNEL_HOST is the node's address, or one fixed address, in a pod with a network of its own",
     why: "the side channel listens in the pod: nothing answers at the node's address, and a fixed address belongs to one pod at most",

@@ -34,7 +34,7 @@ pub(crate) const CHECK: Check = Check {
     run: Run::Place(run),
 };
 
-const TABLE: Cause = Cause {
+pub(crate) const TABLE: Cause = Cause {
     id: "nixl-proto-table",
     what: "the protocol table of the peer names tcp in the rows of large transfers",
     why: "KV goes through the kernel's network stack, whatever the table calls it",
@@ -52,7 +52,7 @@ pub(crate) const EMULATION: Cause = Cause {
     source: "UCX_PROTO_INFO=y; UCX proto_reconfig.c",
 };
 
-const SHARED_MEMORY: Cause = Cause {
+pub(crate) const SHARED_MEMORY: Cause = Cause {
     id: "nixl-shm-not-representative",
     what: "the payload goes over shared memory (cma, sysv, posix, xpmem)",
     why: "both processes share a PID or IPC namespace; two pods do not, so this says nothing about them",

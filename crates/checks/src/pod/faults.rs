@@ -140,6 +140,14 @@ pub(crate) const ACCESS: &[Cause] = &[
         "Kubernetes RBAC: nodes are no resource of a namespace",
     ),
     fault(
+        "pod-log-forbidden",
+        "reading the log of the container is not allowed (403)",
+        "what UCX, NIXL and the engine said at their start, and faults that they told of, are not judged",
+        "grant get on pods/log, or save the log elsewhere and give it to check-interconnect nixl --from",
+        "reading logs is allowed; node reads none",
+        "Kubernetes RBAC: pods/log is a subresource of its own",
+    ),
+    fault(
         "kubectl-missing",
         "the kubectl-compatible program cannot be started",
         "nothing was looked at",
@@ -207,7 +215,7 @@ pub(crate) const ACCESS: &[Cause] = &[
         "exec-forbidden",
         "running a command in the container is not allowed (403)",
         UNKNOWN,
-        "ask for create on pods/exec in this namespace: kubectl auth can-i create pods/exec -n NAMESPACE tells whether it is granted; an admission policy may refuse it all the same",
+        "ask for get and create on pods/exec in this namespace: kubectl auth can-i create pods --subresource=exec -n NAMESPACE tells whether it is granted (get as well: exec over WebSocket is a get); an admission policy may refuse it all the same",
         "it is allowed",
         "Kubernetes RBAC: subresource pods/exec",
     ),

@@ -77,3 +77,11 @@ fn role_of(object: &PodObject, worker: Option<&Worker>) -> Option<Role> {
         told => told,
     })
 }
+
+/// The worker of a pod as its engine process has it, else as its spec says, and its role, where anything shows one.
+pub fn live_of(pod: &ProbedPod) -> (Option<Worker>, Option<Role>) {
+    let mut pod = pod.clone();
+    let prepared = prepare(&mut pod);
+    let worker = prepared.live.map(|live| live.worker).or(pod.worker);
+    (worker, prepared.role)
+}

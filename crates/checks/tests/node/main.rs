@@ -8,6 +8,7 @@
 
 mod causes;
 mod gpu_causes;
+mod nixl_live;
 mod nixl_logs;
 
 use checks::CHECKS;
@@ -17,6 +18,7 @@ fn no_cause_is_without_a_case() {
     let mut shown = causes::shown();
     shown.extend(gpu_causes::shown());
     shown.extend(nixl_logs::SHOWN);
+    shown.extend(nixl_live::SHOWN);
     let missing: Vec<&str> = CHECKS
         .iter()
         .filter(|c| {

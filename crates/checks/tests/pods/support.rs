@@ -14,7 +14,7 @@ use probe::local;
 use recipe::live;
 use serde_json::{Value, json};
 
-use crate::tree::Tree;
+use stand_in::Tree;
 
 /// Limits of a process: locked memory as given.
 pub(crate) fn limits(memlock: &str) -> String {

@@ -133,17 +133,24 @@ fn usage() {
 }
 
 #[test]
-fn commands_that_are_not_built_are_never_green() {
+fn without_a_cluster_pods_are_never_green() {
     let dir = Dir::new();
     for command in ["node", "nixl"] {
-        let pod = [command, "--pod", "p", "-n", "n", "-c", "main", "-o"];
+        let pod = [command, "--pod", "p", "-n", "n", "-c", "main"];
+        // A file that is not there, whatever this machine has.
+        let run = |more: &[&str]| {
+            Run::new(
+                &dir,
+                [&pod[..], &["--kubeconfig", "gone.yaml"], more].concat(),
+            )
+            .go()
+        };
         for format in FORMATS {
-            let out = dir.run([&pod[..], &[format]].concat());
-            out.exits(3)
-                .says(&["not part of this version", "nothing was looked at"]);
+            run(&["-o", format])
+                .exits(5)
+                .says(&["nothing was looked at"]);
         }
-        let out = dir.run([&pod[..], &["json"]].concat());
-        out.exits(3);
+        let out = run(&["-o", "json"]);
         let report = out.json();
         assert_eq!(report["transfer_validated"], false);
         assert_eq!(report["readiness"], "inconclusive");
@@ -151,16 +158,21 @@ fn commands_that_are_not_built_are_never_green() {
         assert_eq!(report["counts"]["skipped"], 1);
         assert_eq!(report["counts"]["ok"], 0);
         assert_eq!(report["checks"][0]["status"], "skipped");
-        assert_eq!(report["checks"][0]["reason"], "not-built");
-        assert!(
-            report["checks"][0]["fix"]
-                .as_str()
-                .unwrap()
-                .contains("check-interconnect env")
-        );
-        dir.run([command, "--pod", "p", "--fail-on", "never"])
-            .exits(0);
-        dir.run([command, "--pod", "p", "--fail-on", "unproven"])
-            .exits(3);
+        run(&["--fail-on", "unproven"]).exits(5);
+        run(&["--fail-on", "never"]).exits(5);
+    }
+}
+
+#[test]
+fn options_of_pods_need_a_pod() {
+    let dir = Dir::new();
+    for (args, complaint) in [
+        ("nixl -n serving", "--namespace without a pod"),
+        ("nixl --from a.log --pod p", "--pod"),
+        ("nixl --from a.log --force", "--force"),
+        ("nixl --from a.log --dry-run", "--dry-run"),
+        ("nixl --debug-pods", "--debug-pods takes pods"),
+    ] {
+        dir.run(words(args)).exits(2).complains(&[complaint]);
     }
 }

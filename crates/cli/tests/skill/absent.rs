@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::tools::{
-    Run, SCRIPT, VARIABLE, executable, folder, has_python, honest_skip, install, program_in,
+    Run, SCRIPT, VARIABLE, executable, folder, has_python, install, looked_here, program_in,
 };
 
 /// A PATH with Python and nothing else.
@@ -119,11 +119,11 @@ fn beside_the_skill_or_on_the_path() {
     for place in ["scripts", ".", "bin"] {
         let skill = install(&base.join("in").join(place));
         program_in(&skill.join(place));
-        honest_skip(&run(&skill, &bare, None, &["nixl"]), "nixl");
+        looked_here(&run(&skill, &bare, None, &["nixl"]), "nixl");
     }
     let skill = install(&base.join("on-path"));
     program_in(&bare);
-    honest_skip(&run(&skill, &bare, None, &["nixl"]), "nixl");
+    looked_here(&run(&skill, &bare, None, &["nixl"]), "nixl");
 }
 
 /// Only the standard library, as people have no more.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::tools::{PROGRAM, Run, VARIABLE, has_python, honest_skip, skill};
+use crate::tools::{NO_KUBECONFIG, PROGRAM, Run, VARIABLE, has_python, no_cluster, skill};
 
 fn evals() -> Vec<Value> {
     let text = fs::read_to_string(skill().join("evals/evals.json")).unwrap();
@@ -64,13 +64,14 @@ fn commands_answer_as_expected() {
         let output = Command::new("sh")
             .args(["-c", command])
             .current_dir(skill())
+            .env("KUBECONFIG", NO_KUBECONFIG)
             .env(VARIABLE, PROGRAM)
             .output()
             .unwrap();
         let run = Run::of(&output);
         let expect = &eval["expect"];
-        if let Some(command) = expect["not_built"].as_str() {
-            honest_skip(&run, command);
+        if let Some(command) = expect["no_cluster"].as_str() {
+            no_cluster(&run, command);
             ran += 1;
             continue;
         }

@@ -137,6 +137,7 @@ pub(crate) fn script(at: &Path, arguments: &[&str]) -> Run {
         .arg(SCRIPT)
         .args(arguments)
         .current_dir(at)
+        .env("KUBECONFIG", NO_KUBECONFIG)
         .env(VARIABLE, PROGRAM);
     Run::of(&command.output().unwrap())
 }
@@ -153,17 +154,18 @@ pub(crate) fn program(arguments: &[&str]) -> Run {
     )
 }
 
-/// A command that this version does not have says so, and nothing more. As soon as it is there, the skill needs a
-/// real case, a real text and a real test for it: then this fails.
-pub(crate) fn honest_skip(run: &Run, command: &str) {
+/// Without a cluster nothing is looked at, and the report says what is missing: a kubeconfig.
+pub(crate) fn no_cluster(run: &Run, command: &str) {
     let report = run.report();
-    let reasons: Vec<_> = report.checks.iter().filter_map(|c| c.reason).collect();
-    assert!(
-        reasons == [model::Reason::NotBuilt],
-        "{command} exists now: give it a real case in evals.json, real words in SKILL.md and a real replay here. {run:?}"
-    );
-    assert_eq!(report.checks[0].name, format!("{command}/not-built"));
+    assert_eq!(report.command, command);
+    let causes: Vec<_> = report
+        .checks
+        .iter()
+        .filter_map(|c| c.cause.as_deref())
+        .collect();
+    assert_eq!(causes, ["kubeconfig-missing"], "{run:?}");
     assert_eq!(report.checks[0].status, model::Status::Skipped);
+    assert!(report.checks[0].fix.is_some());
     let counts = report.counts;
     assert_eq!(
         (counts.ok, counts.warn, counts.fail, counts.skipped),
@@ -171,5 +173,16 @@ pub(crate) fn honest_skip(run: &Run, command: &str) {
     );
     assert_eq!(report.readiness, model::Readiness::Inconclusive);
     assert!(!report.transfer_validated);
-    assert_eq!(run.code, 3);
+    assert_eq!(run.code, 5);
 }
+
+/// Whatever this machine has, looking at it validates no transfer.
+pub(crate) fn looked_here(run: &Run, command: &str) {
+    let report = run.report();
+    assert_eq!(report.command, command);
+    assert!(!report.checks.is_empty() && !report.transfer_validated);
+    assert!([0, 1, 3].contains(&run.code), "{run:?}");
+}
+
+/// A kubeconfig that is not there: no test reaches a cluster of this machine.
+pub(crate) const NO_KUBECONFIG: &str = "/nonexistent/kubeconfig";

@@ -61,12 +61,14 @@ fn a_run_that_is_ended_keeps_what_it_has() {
             let cluster = open(&access).await.unwrap();
             let picks: Vec<Pick> = (0..12).map(|n| pick(&format!("decode-{n}"))).collect();
             let stop = Stop::default();
-            let ends = stop.clone();
-            tokio::spawn(async move {
-                tokio::time::sleep(Duration::from_secs(3)).await;
-                ends.stop();
-            });
-            look_into(&cluster, picks, 6, Limits::default(), &stop, |_| ()).await
+            let mut done = 0;
+            look_into(&cluster, picks, 6, Limits::default(), &stop, |_| {
+                done += 1;
+                if done == 4 {
+                    stop.stop();
+                }
+            })
+            .await
         });
         assert!(begin.elapsed() < Duration::from_secs(15), "{via:?}");
         let whole = looked.iter().filter(|one| one.answer.is_ok()).count();

@@ -66,6 +66,7 @@ pub(crate) fn look(api: &StandIn, via: &Via, pod: &str, timeout: Duration) -> Lo
         let limits = Limits {
             timeout,
             max_bytes: 1024 * 1024,
+            ..Limits::default()
         };
         look_into(
             &cluster,

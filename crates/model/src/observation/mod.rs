@@ -12,6 +12,7 @@ pub mod interfaces;
 pub mod limits;
 pub mod log;
 pub mod modules;
+pub mod nixl;
 pub mod pci;
 pub mod process;
 pub mod rdma;

@@ -1,6 +1,7 @@
 //! The engine process.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use serde::Serialize;
 
@@ -16,13 +17,30 @@ pub struct Processes {
     pub environment: BTreeMap<String, Fact<String>>,
     /// Whether processes could be looked at.
     pub looked: Fact<bool>,
+    /// TCP sockets that listen in the network namespaces of engines.
+    pub listening: Fact<Vec<Listener>>,
+    /// Whether the RDMA queue pairs of processes were listed; without it, that a process has none means nothing.
+    pub queue_pairs_listed: Fact<bool>,
 }
 
 merge_fields!(Processes {
     processes,
     environment,
-    looked
+    looked,
+    listening,
+    queue_pairs_listed
 });
+
+/// A TCP socket that listens.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Listener {
+    /// Where: `0.0.0.0`, `::`, `127.0.0.1`, or one address.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+    /// The engine's process that has it, where it is one that was looked at.
+    pub process: Option<u32>,
+}
 
 /// One process of an engine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -33,6 +51,8 @@ pub struct Process {
     pub engine: Fact<String>,
     /// Variables of the catalogue and their values; others are never kept.
     pub environment: BTreeMap<String, Fact<String>>,
+    /// The interpreter that it runs, where it is one of Python (`/proc/PID/exe`).
+    pub interpreter: Fact<String>,
     /// Whether its environment could be read; without it, that a variable is not there means nothing.
     pub environment_read: Fact<bool>,
     /// Flags of the catalogue and their values; others are never kept.
@@ -49,7 +69,7 @@ pub struct Process {
     pub open_devices: Fact<Vec<String>>,
     /// Established TCP connections to other machines.
     pub tcp_connections: Fact<u32>,
-    /// RDMA queue pairs that it owns, by device.
+    /// Connected RDMA queue pairs that it owns, by device; those that lead to itself apart.
     pub queue_pairs: BTreeMap<String, Fact<u32>>,
     /// Files that its settings name, or that a library reads unasked, by path: whether they are there.
     pub files: BTreeMap<String, Fact<bool>>,
@@ -58,6 +78,7 @@ pub struct Process {
 merge_fields!(Process {
     name,
     engine,
+    interpreter,
     environment,
     environment_read,
     flags,

@@ -223,6 +223,11 @@ impl<'s> Facts<'s> {
         Some(text)
     }
 
+    /// Whether a tool ended with exit code 0.
+    pub(super) fn ended_well(&self, id: &str) -> bool {
+        self.first(Kind::Exit, id) == Some("0")
+    }
+
     /// Why a tool gave nothing, or not all.
     pub(super) fn tool_gap(&self, id: &str) -> Option<Unanswered> {
         if let Some(why) = self.first(Kind::None, id) {

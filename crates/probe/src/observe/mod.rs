@@ -5,7 +5,9 @@ mod gpu;
 mod host;
 mod interfaces;
 mod process;
+mod queue_pairs;
 mod rdma;
+mod sockets;
 mod software;
 mod topology;
 mod values;
@@ -19,6 +21,7 @@ use model::observation::{
 use crate::recognise::recognise;
 use crate::stream::Stream;
 use facts::Facts;
+pub use process::library_name;
 
 /// Tools of the script and their command lines, in the order in which they run.
 const COMMANDS: [(&str, &str); 9] = [

@@ -7,10 +7,16 @@ use model::observation::process::{MappedLibrary, Process};
 use model::observation::{Fact, Observation};
 
 use super::facts::{Facts, origin, printable};
-use super::host;
+use super::{host, queue_pairs, sockets};
 use crate::stream::Kind;
 
 pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
+    read_processes(facts, seen);
+    sockets::read(facts, seen);
+    queue_pairs::read(facts, seen);
+}
+
+fn read_processes(facts: &Facts<'_>, seen: &mut Observation) {
     for path in facts.listed("engine") {
         let Some(pid) = path.strip_prefix("/proc/") else {
             continue;
@@ -79,6 +85,10 @@ fn process(facts: &Facts<'_>, pid: &str) -> Process {
         process
             .flags
             .insert(known, Fact::seen(value, origin(&path)));
+    }
+    let executable = format!("/proc/{pid}/exe");
+    if let Some(target) = facts.link(&executable) {
+        process.interpreter = Fact::seen(printable(target), origin(&executable));
     }
     process.libraries = libraries(facts, pid);
     process.files = files(facts, pid);
@@ -165,7 +175,7 @@ fn libraries(facts: &Facts<'_>, pid: &str) -> Fact<Vec<MappedLibrary>> {
 }
 
 /// `libucp` of `/x/libucp-1a2b3c4d.so.0.0.0`: wheels add a hash to the names of the libraries that they bring.
-fn library_name(path: &str) -> String {
+pub fn library_name(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let stem = file.split(".so").next().unwrap_or(file);
     let name = match stem.rsplit_once('-') {

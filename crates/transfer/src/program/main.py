@@ -57,6 +57,13 @@ def supervise(plan, orders):
     def ended(*_):
         try:
             os.kill(child, signal.SIGKILL)
+            # The first process of a container may never wait for it, and it would stay in the list of processes.
+            for _ in range(100):
+                if os.waitpid(child, os.WNOHANG)[0]:
+                    break
+                time.sleep(0.02)
+        except OSError:
+            pass
         finally:
             os._exit(0)
 

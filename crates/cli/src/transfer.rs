@@ -1,0 +1,209 @@
+//! `nixl --transfer`: a measured transfer between two pods, with their own NIXL and their engines' settings.
+//!
+//! One look into each pod, then one program in each, whose streams are driven from here: no port is opened, and nothing is
+//! written to a disk. The programs end with their standard input, so also after Ctrl-C and a lost connection.
+
+pub(crate) mod pair;
+mod plan;
+mod sessions;
+
+use std::sync::Arc;
+
+use checks::{Around, ProbedPod, TransferFacts, Tried};
+use cluster::{Cluster, Stop};
+use model::{Report, Role};
+use transfer::{Both, Measurement, OfEngine, Plan, Side};
+
+use crate::args::{NixlArgs, PodArgs};
+use crate::pods;
+use pair::Pair;
+
+pub(crate) fn run(args: &NixlArgs) -> Result<Report, String> {
+    let given = &args.transfer;
+    let (pod, peer) = match (args.pods.pod.as_slice(), &given.peer) {
+        ([pod], Some(peer)) => (pod, peer),
+        ([], _) | (_, None) => {
+            return Err("--transfer takes two pods: --pod POD --peer POD".to_owned());
+        }
+        (several, _) => {
+            return Err(format!(
+                "--transfer takes one --pod and one --peer; {} pods were given",
+                several.len()
+            ));
+        }
+    };
+    let theirs = peer_args(args, pod, peer)?;
+    let mut around = Around {
+        asked: pods::asked(&args.pods),
+        ..Around::default()
+    };
+    around.asked.extend(again(args, &["--transfer"]));
+    let access = pods::access(&args.pods)?;
+    let (runtime, stop) = pods::runtime()?;
+    let (looked, done) = runtime.block_on(async {
+        let cluster = match pods::open(&access, &stop).await {
+            Ok(cluster) => cluster,
+            Err(fault) => {
+                around.faults.push(fault);
+                return (Vec::new(), None);
+            }
+        };
+        let looked = look(&args.pods, &theirs, &cluster, &mut around, &stop).await;
+        let done = carry_out(args, &cluster, &looked, &stop).await;
+        (looked, done)
+    });
+    // Nothing may wait for a credential plugin that hangs.
+    runtime.shutdown_background();
+    let mut scope = pods::scope(&args.pods);
+    scope.push(format!("peer {peer}"));
+    let names = [pod.clone(), peer.clone()];
+    let report = checks::judge_pods("nixl", looked, &around, scope);
+    Ok(match done {
+        Some(facts) => checks::judge_transfer(report, facts),
+        None => checks::judge_transfer(
+            report,
+            TransferFacts {
+                tried: Tried::NotBegun(
+                    "nothing was transferred: not both workers could be looked into".to_owned(),
+                ),
+                messages: Vec::new(),
+                pods: names,
+                memory: None,
+                apart: None,
+            },
+        ),
+    })
+}
+
+/// How the pod at the other end is looked into.
+pub(crate) fn peer_args(args: &NixlArgs, pod: &str, peer: &str) -> Result<PodArgs, String> {
+    let given = &args.transfer;
+    let own = &args.pods;
+    let namespace = given.peer_namespace.as_ref().or(own.namespace.as_ref());
+    let container = given.peer_container.as_ref().or(own.container.as_ref());
+    if pod == peer && namespace == own.namespace.as_ref() && container == own.container.as_ref() {
+        return Err(format!(
+            "{pod} is both --pod and --peer; KV moves between two workers"
+        ));
+    }
+    Ok(PodArgs {
+        pod: vec![peer.to_owned()],
+        namespace: namespace.cloned(),
+        container: container.cloned(),
+        ..own.clone()
+    })
+}
+
+/// The options about two pods that ask for the same again.
+pub(crate) fn again(args: &NixlArgs, last: &[&str]) -> Vec<String> {
+    let given = &args.transfer;
+    let mut words = Vec::new();
+    for (option, value) in [
+        ("--peer", &given.peer),
+        ("--peer-container", &given.peer_container),
+        ("--peer-namespace", &given.peer_namespace),
+    ] {
+        if let Some(value) = value {
+            words.extend([option.to_owned(), value.clone()]);
+        }
+    }
+    words.extend(last.iter().map(|word| (*word).to_owned()));
+    words
+}
+
+/// Looks into both pods, one exec in each.
+pub(crate) async fn look(
+    own: &PodArgs,
+    theirs: &PodArgs,
+    cluster: &Arc<dyn Cluster>,
+    around: &mut Around,
+    stop: &Stop,
+) -> Vec<ProbedPod> {
+    if own.namespace == theirs.namespace && own.container == theirs.container {
+        let both = PodArgs {
+            pod: own.pod.iter().chain(&theirs.pod).cloned().collect(),
+            ..own.clone()
+        };
+        return pods::gather_in(&both, cluster, around, stop).await;
+    }
+    let mut looked = pods::gather_in(own, cluster, around, stop).await;
+    looked.extend(pods::gather_in(theirs, cluster, around, stop).await);
+    looked
+}
+
+/// Plans the transfer, tells of it, and carries it out. None where a pod could not be looked into.
+async fn carry_out(
+    args: &NixlArgs,
+    cluster: &Arc<dyn Cluster>,
+    looked: &[ProbedPod],
+    stop: &Stop,
+) -> Option<TransferFacts> {
+    let [own, theirs] = looked else { return None };
+    if own.probed.is_err() || theirs.probed.is_err() || stop.is_stopped() {
+        return None;
+    }
+    let pair = Pair::of(own, theirs);
+    let facts = |tried, messages| TransferFacts {
+        tried,
+        messages,
+        pods: [
+            pair.ends.prefill.object.name.clone(),
+            pair.ends.decode.object.name.clone(),
+        ],
+        memory: pair.memory,
+        apart: pair.apart(),
+    };
+    if let Some(why) = pair.odd()
+        && !args.transfer.force
+    {
+        return Some(facts(Tried::NotAWorker(why), Vec::new()));
+    }
+    let plan = plan::of(&pair, &args.pods, &args.transfer);
+    let execs = plan::execs(&pair, &plan);
+    crate::tell(&plan::words(&pair, &plan, args.transfer.rate));
+    if args.transfer.dry_run {
+        crate::tell(&plan::commands(&execs));
+        return Some(facts(Tried::Planned(plan.sentence()), Vec::new()));
+    }
+    let measured = match sessions::measured(cluster, &plan, &pair, &execs, stop).await {
+        Ok(measured) => measured,
+        Err(why) => return Some(facts(Tried::NotBegun(why), Vec::new())),
+    };
+    let messages = transfer::faults(&measured)
+        .into_iter()
+        .map(|(side, result)| {
+            let role = match side {
+                Side::Prefill => Role::Prefill,
+                Side::Decode => Role::Decode,
+            };
+            (role, result)
+        })
+        .collect();
+    let told = told(&measured, &pair);
+    Some(facts(Tried::Measured(Box::new(told)), messages))
+}
+
+fn told(measured: &Measurement, pair: &Pair<'_>) -> model::Transfer {
+    let answers = transfer::attribute(measured, None);
+    let ends = Both {
+        prefill: pair.end(Side::Prefill),
+        decode: pair.end(Side::Decode),
+    };
+    let engine = OfEngine {
+        operation: pair.operation,
+        memory: pair.memory,
+    };
+    transfer::told(measured, &answers, ends, engine)
+}
+
+/// The smallest time that a measurement gets.
+const LEAST_SECONDS: u64 = 10;
+
+/// Bounds of a plan by the time that there is.
+fn bounded(mut plan: Plan, seconds: u64) -> Plan {
+    let seconds = u32::try_from(seconds.clamp(LEAST_SECONDS, 3600)).unwrap_or(3600);
+    plan.seconds = seconds;
+    plan.start_seconds = seconds.min(60).max(seconds / 2);
+    plan.step_seconds = (seconds / 2).clamp(5, 30).max(seconds / 5);
+    plan
+}

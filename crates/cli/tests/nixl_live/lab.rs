@@ -1,0 +1,237 @@
+//! What the tests share: the program, reports, and two isolated workers with a real engine.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+use stand_in::{Behaviour, Cluster, Pod, StandIn};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What the program did.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Run {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
+    }
+}
+
+/// The program with the cluster's kubeconfig and nothing else of this machine's.
+pub(crate) fn program(api: &StandIn) -> Command {
+    let kubeconfig = api.kubeconfig();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_check-interconnect"));
+    command
+        .env("KUBECONFIG", kubeconfig)
+        .env("HOME", kubeconfig.parent().unwrap())
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
+    for name in ["HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+pub(crate) fn run(api: &StandIn, words: &[&str]) -> Run {
+    let output = program(api).args(words).output().unwrap();
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Results of one check.
+pub(crate) fn of<'r>(report: &'r Value, name: &str) -> Vec<&'r Value> {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().filter(|c| c["name"] == name).collect()
+}
+
+/// Whether a result has this status, this cause (none where empty) and these words.
+pub(crate) fn has(report: &Value, name: &str, status: &str, cause: &str, words: &str) -> bool {
+    of(report, name).iter().any(|check| {
+        check["status"] == status
+            && check["cause"].as_str().unwrap_or_default() == cause
+            && check["detail"].as_str().unwrap_or_default().contains(words)
+    })
+}
+
+/// All causes that a report names.
+pub(crate) fn causes(report: &Value) -> Vec<&str> {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().filter_map(|c| c["cause"].as_str()).collect()
+}
+
+/// The ways in that are here.
+pub(crate) fn ways() -> Vec<Vec<&'static str>> {
+    let mut ways = vec![Vec::new()];
+    let there = Command::new("kubectl")
+        .args(["version", "--client"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if there.is_ok_and(|status| status.success()) {
+        ways.push(vec!["--via", "kubectl"]);
+    } else {
+        eprintln!("skipped: no kubectl here, so only the API is tried");
+    }
+    ways
+}
+
+/// A worker of Dynamo that is told its role.
+pub(crate) fn worker(name: &str) -> Pod {
+    Pod::worker(name)
+        .spec("image", json!("registry.example/vllm-runtime:1.0.0"))
+        .spec("command", json!(["python3", "-m", "dynamo.vllm"]))
+        .spec(
+            "args",
+            json!([
+                "--disaggregation-mode",
+                name.split('-').next().unwrap(),
+                "--kv-transfer-config",
+                r#"{"kv_connector":"NixlConnector","kv_role":"kv_both"}"#
+            ]),
+        )
+}
+
+/// The folder of NIXL's wheels, prepared once; none where they cannot be had.
+fn wheels() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOLDER
+        .get_or_init(|| {
+            let output = Command::new(repository().join(".ci/nixl")).output().ok()?;
+            if !output.status.success() {
+                eprint!("{}", String::from_utf8_lossy(&output.stderr));
+                return None;
+            }
+            let text = String::from_utf8(output.stdout).ok()?;
+            Some(PathBuf::from(text.lines().last()?))
+        })
+        .as_deref()
+}
+
+/// The folder of one version of NIXL.
+pub(crate) fn wheel(version: &str) -> Option<PathBuf> {
+    let one = wheels()?.join(format!("v{version}"));
+    if !one.is_dir() {
+        eprintln!("skipped: no wheel of NIXL {version} here");
+        return None;
+    }
+    Some(one)
+}
+
+/// `PYTHONPATH=…` of one version of NIXL.
+pub(crate) fn nixl(version: &str) -> Option<String> {
+    let one = wheel(version)?;
+    Some(format!(
+        "PYTHONPATH={}:{}",
+        one.display(),
+        wheels()?.join("numpy").display()
+    ))
+}
+
+fn may_isolate() -> bool {
+    let output = Command::new("unshare")
+        .args([
+            "--net", "--pid", "--ipc", "--uts", "--mount", "--fork", "ip", "link", "set", "lo",
+            "up",
+        ])
+        .output();
+    let works = output.as_ref().is_ok_and(|o| o.status.success());
+    if !works {
+        eprintln!("skipped: no namespaces for us here (root and unshare are needed): {output:?}");
+    }
+    works
+}
+
+/// Two workers with an engine, and a cluster that has them as pods.
+pub(crate) struct Lab {
+    folder: tempfile::TempDir,
+    pub(crate) api: StandIn,
+}
+
+impl Lab {
+    /// None, with the reason printed, where it cannot be.
+    pub(crate) fn up(version: &str, settings: &[&str]) -> Option<Self> {
+        let path = nixl(version)?;
+        if !may_isolate() {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(repository().join("tests/lab/two-workers.sh"));
+        command.arg("up").arg(folder.path()).arg("--engine");
+        // A later one of the same name wins.
+        for setting in [path.as_str()].into_iter().chain(settings.iter().copied()) {
+            command.args(["--env", setting]);
+        }
+        let output = command.output().unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let pod = |name: &str, node: &str| {
+            let kubectl = folder.path().join("kubectl").display().to_string();
+            let words = [&kubectl, "exec", "-i", name, "--"].map(str::to_owned);
+            worker(name)
+                .node(node)
+                .behaviour(Behaviour::Process(words.into()))
+        };
+        let api = Cluster::new()
+            .namespace("lab")
+            .pod(pod("prefill-0", "node-a"))
+            .pod(pod("decode-0", "node-b"))
+            .start()
+            .unwrap();
+        Some(Self { folder, api })
+    }
+
+    /// `nixl` over one worker or all, as JSON.
+    pub(crate) fn nixl(&self, words: &[&str]) -> Value {
+        let mut all = vec!["nixl", "-n", "lab", "-o", "json"];
+        all.extend(words);
+        run(&self.api, &all).json()
+    }
+
+    /// What runs in a worker beside its engine.
+    pub(crate) fn beside(&self, pod: &str) -> Vec<String> {
+        let output = Command::new(self.folder.path().join("kubectl"))
+            .args([
+                "exec",
+                "-i",
+                "-n",
+                "lab",
+                pod,
+                "--",
+                "ps",
+                "-e",
+                "-o",
+                "pid=,args=",
+            ])
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .map(|line| line.trim().to_owned())
+            .filter(|line| !line.starts_with("1 ") && !line.contains("ps -e -o"))
+            .collect()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _over = Command::new(repository().join("tests/lab/two-workers.sh"))
+            .arg("down")
+            .arg(self.folder.path())
+            .output();
+    }
+}

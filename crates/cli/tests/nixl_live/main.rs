@@ -1,0 +1,15 @@
+//! `nixl` over pods: prepared trees, logs and rights against the stand-in API server, natively and through kubectl; and
+//! a real NIXL in two isolated workers of this machine (`tests/lab/two-workers.sh`).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr
+)]
+
+mod lab;
+mod logs;
+mod real;
+mod trees;

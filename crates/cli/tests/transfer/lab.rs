@@ -1,0 +1,237 @@
+//! Two isolated workers of this machine as pods of a stand-in cluster.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+use stand_in::{Behaviour, Cluster, Pod, StandIn};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The folder of NIXL's wheels, prepared once; none where they cannot be had.
+fn wheels() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOLDER
+        .get_or_init(|| {
+            let output = Command::new(repository().join(".ci/nixl")).output().ok()?;
+            if !output.status.success() {
+                eprint!("{}", String::from_utf8_lossy(&output.stderr));
+                return None;
+            }
+            let text = String::from_utf8(output.stdout).ok()?;
+            Some(PathBuf::from(text.lines().last()?))
+        })
+        .as_deref()
+}
+
+/// `PYTHONPATH=…` of one version of NIXL.
+pub(crate) fn nixl(version: &str) -> Option<String> {
+    let folder = wheels()?;
+    let one = folder.join(format!("v{version}"));
+    if !one.is_dir() {
+        eprintln!("skipped: no wheel of NIXL {version} here");
+        return None;
+    }
+    Some(format!(
+        "PYTHONPATH={}:{}",
+        one.display(),
+        folder.join("numpy").display()
+    ))
+}
+
+fn may_isolate() -> bool {
+    let output = Command::new("unshare")
+        .args([
+            "--net", "--pid", "--ipc", "--uts", "--mount", "--fork", "ip", "link", "set", "lo",
+            "up",
+        ])
+        .output();
+    let works = output.as_ref().is_ok_and(|o| o.status.success());
+    if !works {
+        eprintln!("skipped: no namespaces for us here (root and unshare are needed): {output:?}");
+    }
+    works
+}
+
+/// Two workers and a cluster that has them as pods.
+pub(crate) struct Lab {
+    folder: tempfile::TempDir,
+    pub(crate) api: StandIn,
+}
+
+/// What the program did.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Run {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
+    }
+}
+
+/// Results of one check.
+pub(crate) fn of<'r>(report: &'r Value, name: &str) -> Vec<&'r Value> {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().filter(|c| c["name"] == name).collect()
+}
+
+/// All causes that a report names.
+pub(crate) fn causes(report: &Value) -> Vec<&str> {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().filter_map(|c| c["cause"].as_str()).collect()
+}
+
+/// The ways in that are here.
+pub(crate) fn ways() -> Vec<Vec<&'static str>> {
+    let mut ways = vec![Vec::new()];
+    let there = Command::new("kubectl")
+        .args(["version", "--client"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if there.is_ok_and(|status| status.success()) {
+        ways.push(vec!["--via", "kubectl"]);
+    } else {
+        eprintln!("skipped: no kubectl here, so only the API is tried");
+    }
+    ways
+}
+
+impl Lab {
+    /// None, with the reason printed, where it cannot be.
+    pub(crate) fn up(options: &[&str]) -> Option<Self> {
+        Self::with(options, |pod| pod)
+    }
+
+    /// With other pods than usual.
+    pub(crate) fn with(options: &[&str], change: impl Fn(Pod) -> Pod) -> Option<Self> {
+        if !may_isolate() {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let output = Command::new(repository().join("tests/lab/two-workers.sh"))
+            .arg("up")
+            .arg(folder.path())
+            .args(options)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let pod = |name: &str, node: &str| {
+            let kubectl = folder.path().join("kubectl").display().to_string();
+            let words = [&kubectl, "exec", "-i", name, "--"].map(str::to_owned);
+            change(
+                Pod::worker(name)
+                    .node(node)
+                    .behaviour(Behaviour::Process(words.into()))
+                    .spec("image", json!("registry.example/vllm-runtime:1.0.0"))
+                    .spec("command", json!(["python3", "-m", "dynamo.vllm"]))
+                    .spec(
+                        "args",
+                        json!([
+                            "--disaggregation-mode",
+                            name.split('-').next().unwrap(),
+                            "--kv-transfer-config",
+                            r#"{"kv_connector":"NixlConnector","kv_role":"kv_both"}"#
+                        ]),
+                    ),
+            )
+        };
+        let api = Cluster::new()
+            .namespace("lab")
+            .pod(pod("prefill-0", "node-a"))
+            .pod(pod("decode-0", "node-b"))
+            .start()
+            .unwrap();
+        Some(Self { folder, api })
+    }
+
+    /// The program against this cluster.
+    pub(crate) fn program(&self) -> Command {
+        let kubeconfig = self.api.kubeconfig();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_check-interconnect"));
+        command
+            .env("KUBECONFIG", kubeconfig)
+            .env("HOME", kubeconfig.parent().unwrap())
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null());
+        for name in ["HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// `nixl` between the two workers.
+    pub(crate) fn nixl(&self, words: &[&str]) -> Run {
+        let output = self
+            .program()
+            .args([
+                "nixl",
+                "-n",
+                "lab",
+                "--pod",
+                "decode-0",
+                "--peer",
+                "prefill-0",
+            ])
+            .args(words)
+            .output()
+            .unwrap();
+        Run {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// A measured transfer, as JSON.
+    pub(crate) fn transfer(&self, words: &[&str]) -> Run {
+        let mut all = vec!["--transfer", "-o", "json"];
+        all.extend(words);
+        self.nixl(&all)
+    }
+
+    /// What stands in for kubectl and reaches the workers without the API.
+    pub(crate) fn kubectl(&self) -> String {
+        self.folder.path().join("kubectl").display().to_string()
+    }
+
+    /// Runs a command in a worker.
+    pub(crate) fn exec(&self, pod: &str, words: &[&str]) -> String {
+        let output = Command::new(self.folder.path().join("kubectl"))
+            .args(["exec", "-i", "-n", "lab", pod, "--"])
+            .args(words)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// What runs in a worker beside its engine.
+    pub(crate) fn beside(&self, pod: &str) -> Vec<String> {
+        self.exec(pod, &["ps", "-e", "-o", "pid=,args="])
+            .lines()
+            .map(|line| line.trim().to_owned())
+            .filter(|line| !line.starts_with("1 ") && !line.contains("ps -e -o"))
+            .collect()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _over = Command::new(repository().join("tests/lab/two-workers.sh"))
+            .arg("down")
+            .arg(self.folder.path())
+            .output();
+    }
+}

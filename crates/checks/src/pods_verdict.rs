@@ -97,7 +97,13 @@ pub(crate) fn sentence(
 ) -> String {
     let told = |found: Option<(&CheckResult, String)>| {
         found.map_or_else(String::new, |(result, who)| {
-            format!("{who}{}", result.detail)
+            // A message of the cluster does not always say what it means.
+            let meaning = result
+                .cause
+                .filter(|_| matches!(&*result.name, "pod/access" | "pod/state"))
+                .and_then(crate::registry::cause)
+                .map_or_else(String::new, |(_, cause)| format!("{}: ", cause.what));
+            format!("{who}{meaning}{}", result.detail)
         })
     };
     match readiness {
@@ -153,11 +159,11 @@ pub(crate) fn nothing(around: &Around, pods: &[ProbedPod]) -> String {
         list => {
             let reasons: BTreeSet<&str> = list.iter().map(|(_, why)| why.as_str()).collect();
             let reasons: Vec<&str> = reasons.into_iter().take(NAMES).collect();
-            format!(
-                "none of {} moves KV cache: {}",
-                self::pods(list.len()),
-                reasons.join("; ")
-            )
+            let none = match list.len() {
+                1 => "the only pod moves no KV cache".to_owned(),
+                n => format!("none of {n} pods moves KV cache"),
+            };
+            format!("{none}: {}", reasons.join("; "))
         }
     }
 }

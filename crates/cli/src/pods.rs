@@ -400,15 +400,6 @@ async fn meant(
             .into_iter()
             .map(|(name, (_, _, why))| (name, why))
             .collect();
-        if chosen.is_empty() && !around.passed_over.is_empty() {
-            around.faults.push(Fault::new(
-                FaultKind::NoMatch,
-                format!(
-                    "none of the {} pods in namespace '{namespace}' looks like a KV worker",
-                    around.passed_over.len()
-                ),
-            ));
-        }
     }
     chosen
 }

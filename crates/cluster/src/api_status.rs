@@ -155,9 +155,9 @@ pub(crate) fn short(message: &str) -> String {
     {
         line = rest;
     }
-    let line = recipe::without_credentials(line);
+    let line = recipe::message_without_credentials(line);
     match line.char_indices().nth(MAX_MESSAGE) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line.into_owned(),
+        None => line,
     }
 }

@@ -93,6 +93,49 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The same of what a program or a server says: its sentences have more ways to name a value (`password: x`, `"token":"x"`,
+/// `Bearer x`) than settings, where a colon stands for other things.
+pub fn masked_message(text: &str) -> String {
+    let text = masked(text);
+    let mut out = String::with_capacity(text.len());
+    // The last word, and what stands between it and the next one.
+    let (mut last, mut between) = ("", String::new());
+    let mut rest = &*text;
+    while !rest.is_empty() {
+        let end = match rest.char_indices().find(|(_, c)| !is_word(*c)) {
+            Some((0, c)) => c.len_utf8(),
+            Some((at, _)) => at,
+            None => rest.len(),
+        };
+        let (this, after) = rest.split_at(end);
+        rest = after;
+        if !this.starts_with(is_word) {
+            between.push_str(this);
+            out.push_str(this);
+            continue;
+        }
+        let gap = between.trim_matches(['"', '\'', ' ', '\\']);
+        let is_scheme =
+            |word: &str| word.eq_ignore_ascii_case("bearer") || word.eq_ignore_ascii_case("basic");
+        // `volume "certs" : timed out` names no value.
+        let named = matches!(gap, ":" | "=" | ":=")
+            && !between.contains(" :")
+            && is_credential(last)
+            && !is_scheme(this);
+        // `a bearer token` is a sentence.
+        let given = gap.is_empty()
+            && is_scheme(last)
+            && !matches!(
+                this.to_ascii_lowercase().as_str(),
+                "token" | "tokens" | "auth" | "authentication" | "credentials"
+            );
+        out.push_str(if named || given { "…" } else { this });
+        last = this;
+        between.clear();
+    }
+    out
+}
+
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '…')
 }
@@ -165,7 +208,39 @@ pub(crate) fn path<'p>(path: &'p str, what: &'p str) -> &'p str {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_text, is_credential, masked, path};
+    use super::{in_text, is_credential, masked, masked_message, path};
+
+    #[test]
+    fn messages() {
+        for (text, told) in [
+            ("password: hunter2", "password: …"),
+            (
+                r#"{"token":"hunter2","user":"a"}"#,
+                r#"{"token":"…","user":"a"}"#,
+            ),
+            ("Authorization: Bearer hunter2", "Authorization: Bearer …"),
+            ("authorization: basic aHVudGVyMg", "authorization: basic …"),
+            ("api_key = 'hunter2'", "api_key = '…'"),
+            (
+                r#"\"client-secret\": \"hunter2\""#,
+                r#"\"client-secret\": \"…\""#,
+            ),
+            ("https://u:hunter2@h/v2 failed", "https://…@h/v2 failed"),
+        ] {
+            assert_eq!(masked_message(text), told);
+        }
+        for text in [
+            r#"secret "hf-token" not found"#,
+            "couldn't find key TOKEN in Secret serving/hf-token",
+            "invalid bearer token",
+            "Basic authentication is off",
+            r#"pods "a" is forbidden: User "b" cannot create resource "pods/exec""#,
+            r#"MountVolume.SetUp failed for volume "certs" : timed out"#,
+            "0/4 nodes are available: 3 Insufficient rdma/ib.",
+        ] {
+            assert_eq!(masked_message(text), text);
+        }
+    }
 
     #[test]
     fn names() {

@@ -39,7 +39,9 @@ mod shapes;
 mod shell;
 mod values;
 
-pub use credentials::masked as without_credentials;
+pub use credentials::{
+    masked as without_credentials, masked_message as message_without_credentials,
+};
 pub use document::read;
 pub use draft::FileDraft;
 pub use engine::{FLAGS as ENGINE_FLAGS, SWITCHES as ENGINE_SWITCHES};

@@ -36,7 +36,7 @@ pub(crate) const NONE: Cause = Cause {
     what: "no RDMA device is visible where a KV worker runs",
     why: "UCX then has TCP only, and says so nowhere",
     fix: "request the RDMA resource of the cluster's device plugin; on the node itself load the driver of the network card",
-    quiet_if: "nothing says that a KV worker runs there (then it is skipped), or KV goes over NVLink on one node",
+    quiet_if: "nothing says that a KV worker runs there (then it is skipped), or KV goes over NVLink: on one node, or between nodes where an IMEX channel is there; Ascend's accelerators, whose ports verbs do not show",
     source: "infiniband-diags ibstat, rdma-core ibv_devinfo: an empty list ends with exit code 0 or 255 by tool",
 };
 
@@ -150,7 +150,9 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         .collect();
     let Some(first) = empty.first() else { return };
     let origins: Vec<Origin> = empty.iter().map(|l| l.origin.clone()).collect();
-    let finding = if view.is_kv_worker() {
+    let finding = if let Some(other) = other_way(view) {
+        Finding::skipped(NAME, Reason::NotApplicable, other)
+    } else if view.is_kv_worker() {
         let cause = if empty.iter().all(|l| l.origin.from.tool == Tool::Ibstat) {
             &SILENT
         } else {
@@ -172,6 +174,31 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         }
     };
     findings.push(finding.read_at(&origins, "no device"));
+}
+
+/// What may carry KV here besides RDMA devices that verbs know.
+fn other_way(view: &NodeView<'_>) -> Option<&'static str> {
+    let others = super::gpu::others(view);
+    if others
+        .iter()
+        .any(|name| name.to_ascii_lowercase().contains("ascend"))
+    {
+        return Some(
+            "no RDMA device is visible here; Ascend's accelerators have network ports of their own, which verbs do not show",
+        );
+    }
+    // Whether it reaches the peer, and whether KV memory can be exported, is judged where NVLink between nodes is.
+    let imex = &view.seen.gpu.imex;
+    let open = imex.channels.value().is_some_and(|channels| {
+        channels.iter().any(|n| {
+            imex.nodes
+                .get(n)
+                .is_none_or(|node| node.opens.value() != Some(&false))
+        })
+    });
+    open.then_some(
+        "no RDMA device is visible here, and an IMEX channel is: KV can go over NVLink between nodes of one domain, and over nothing but TCP beyond it",
+    )
 }
 
 /// Devices whose PCI addresses differ in their function only, `mlx5_0 and mlx5_1`.
@@ -220,15 +247,18 @@ fn unanswered(view: &NodeView<'_>, findings: &mut Findings) {
             .iter()
             .any(|l| l.error.is_none() && !l.cut && !l.devices.is_empty());
         if listing.devices.is_empty() {
-            findings.push(
-                Finding::skipped(
-                    NAME,
-                    Reason::NoTool,
-                    format!("RDMA devices could not be listed: {error}"),
-                )
-                .required()
-                .read_at(origin, "error"),
-            );
+            let finding = Finding::skipped(
+                NAME,
+                Reason::NoTool,
+                format!("RDMA devices could not be listed: {error}"),
+            )
+            .read_at(origin, "error");
+            // One tool that cannot look hides nothing that another one tells.
+            findings.push(if listings.iter().any(|l| !l.cut && answers(l)) {
+                finding
+            } else {
+                finding.required()
+            });
         } else if !whole_elsewhere {
             findings.push(
                 Finding::warn(

@@ -36,6 +36,13 @@ pub(crate) fn told(fault: &Fault) -> Finding {
         fault.kind.reason(),
         fault.detail.clone(),
     );
+    // A server's words, or a runtime's, do not always say what they mean.
+    let words = ["HTTP ", "Internal error "];
+    let finding = if words.iter().any(|w| fault.detail.starts_with(w)) {
+        finding.note(faults::cause(fault.kind).what)
+    } else {
+        finding
+    };
     if fault.kind.scope() == FaultScope::Beside {
         finding
     } else {

@@ -78,6 +78,19 @@ fn is_about_pods(result: &mut CheckResult, roles: &BTreeSet<Role>) -> bool {
     }
     let words = |text: &mut String| {
         for (from, to) in [
+            (
+                "nothing in the file ",
+                "nothing that can be seen from here ",
+            ),
+            ("is not in the file", "cannot be seen from here"),
+            (
+                "configured in the input",
+                "configured, as far as can be seen from here",
+            ),
+            (
+                "started in the input",
+                "started, as far as can be seen from here",
+            ),
             ("is not in the input", "cannot be seen from here"),
             ("are not in the input", "cannot be seen from here"),
             ("that is in the input", "that can be seen from here"),

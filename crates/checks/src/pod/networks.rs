@@ -6,6 +6,7 @@
 
 use model::observation::Fact;
 use model::observation::rdma::LinkLayer;
+use recipe::live;
 
 use super::view::PodView;
 use crate::check::{Cause, Check, Run};
@@ -44,28 +45,6 @@ const HOST: Cause = Cause {
 const ASKED: &str = "k8s.v1.cni.cncf.io/networks";
 const STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 
-/// How many networks an annotation asks for: names separated by commas, or a JSON list, told by its `name` keys.
-fn asked(text: &str) -> usize {
-    let text = text.trim();
-    if text.starts_with('[') {
-        return text.matches("\"name\"").count();
-    }
-    text.split(',').filter(|n| !n.trim().is_empty()).count()
-}
-
-/// Names of interfaces in a network status, which is a JSON list.
-fn interfaces(status: &str) -> Vec<&str> {
-    status
-        .split("\"interface\"")
-        .skip(1)
-        .filter_map(|rest| {
-            let rest = rest.trim_start().strip_prefix(':')?.trim_start();
-            let name = rest.strip_prefix('"')?.split('"').next()?;
-            (!name.is_empty()).then_some(name)
-        })
-        .collect()
-}
-
 fn run(view: &PodView<'_>, findings: &mut Findings) {
     let Some(seen) = view.seen() else { return };
     if view.object.host_network {
@@ -75,7 +54,9 @@ fn run(view: &PodView<'_>, findings: &mut Findings) {
     let Some(text) = view.object.annotations.get(ASKED) else {
         return;
     };
-    let wanted = asked(text);
+    let Some(wanted) = live::networks_asked(text) else {
+        return;
+    };
     let inside = &seen.interfaces.interfaces;
     if wanted == 0 || inside.is_empty() {
         return;
@@ -84,12 +65,12 @@ fn run(view: &PodView<'_>, findings: &mut Findings) {
         .object
         .annotations
         .get(STATUS)
-        .map(|status| interfaces(status))
+        .map(|status| live::networks_attached(status))
         .unwrap_or_default();
     // What Multus says that it attached, the pod's first network among it, else by number.
     let missing: Vec<&str> = status
         .iter()
-        .copied()
+        .map(String::as_str)
         .filter(|name| !inside.contains_key(*name))
         .collect();
     let own = inside
@@ -133,23 +114,4 @@ fn is_virtual(name: &str) -> bool {
         ]
         .iter()
         .any(|p| name.starts_with(p))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{asked, interfaces};
-
-    #[test]
-    fn annotations_are_read() {
-        assert_eq!(asked("a, default/b"), 2);
-        assert_eq!(asked(r#"[{"name":"a"},{"name": "b","namespace":"x"}]"#), 2);
-        assert_eq!(asked(" "), 0);
-        assert_eq!(
-            interfaces(
-                r#"[{"name":"cbr0","default":true},{"name":"x","interface": "net1"},{"interface":"net2"}]"#
-            ),
-            ["net1", "net2"]
-        );
-        assert!(interfaces("nothing").is_empty());
-    }
 }

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{ClusterNode, FaultKind, Grade, PodObject, Reason};
+use model::pod::ContainerKind;
+use model::{ClusterNode, Container, FaultKind, Grade, PodObject, Reason};
 
 use super::access;
 use super::faults;
@@ -93,15 +94,61 @@ fn is_told(name: &str) -> bool {
     name == EFA || is_rdma_resource(name) || is_accelerator(name)
 }
 
-/// What all containers of a pod ask for together.
+/// A whole number of devices as Kubernetes writes it: a plugin that shares one card a thousand times offers `1k`
+/// (kubernetes/apimachinery pkg/api/resource, Quantity.String).
+fn devices(quantity: &str) -> Option<u64> {
+    let end = quantity
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(quantity.len());
+    let (number, unit) = quantity.split_at_checked(end)?;
+    let scale: u64 = match unit {
+        "" => 1,
+        "k" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        "e3" | "E3" => 1_000,
+        "e6" | "E6" => 1_000_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+/// What a pod asks for: what its containers ask for together, or what an init container asks for before them, with the
+/// sidecars that run by then, where that is more (kubernetes pkg/api/v1/resource, PodRequests).
 fn asked(pod: &PodObject) -> BTreeMap<&str, u64> {
-    let mut all: BTreeMap<&str, u64> = BTreeMap::new();
-    for container in &pod.containers {
+    fn add<'p>(sum: &mut BTreeMap<&'p str, u64>, container: &'p Container) {
         for (name, quantity) in &container.resources {
-            let count = quantity.parse::<u64>().unwrap_or(1);
-            let sum = all.entry(name).or_default();
-            *sum = sum.saturating_add(count);
+            let all = sum.entry(name).or_default();
+            *all = all.saturating_add(devices(quantity).unwrap_or(1));
         }
+    }
+    let mut all: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut sidecars: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut most: BTreeMap<&str, u64> = BTreeMap::new();
+    for container in &pod.containers {
+        match container.kind {
+            ContainerKind::Main => add(&mut all, container),
+            ContainerKind::Sidecar => {
+                add(&mut all, container);
+                add(&mut sidecars, container);
+            }
+            ContainerKind::Init => {
+                let mut then = sidecars.clone();
+                add(&mut then, container);
+                for (name, count) in then {
+                    let held = most.entry(name).or_default();
+                    *held = (*held).max(count);
+                }
+            }
+            ContainerKind::Ephemeral => {}
+        }
+    }
+    for (name, count) in most {
+        let held = all.entry(name).or_default();
+        *held = (*held).max(count);
     }
     all
 }
@@ -109,7 +156,7 @@ fn asked(pod: &PodObject) -> BTreeMap<&str, u64> {
 fn has(node: &ClusterNode, name: &str, count: u64) -> bool {
     node.allocatable
         .get(name)
-        .and_then(|quantity| quantity.parse::<u64>().ok())
+        .and_then(|quantity| devices(quantity))
         .is_some_and(|offered| offered >= count)
 }
 
@@ -190,7 +237,7 @@ fn pending(pod: &PodView<'_>, nodes: &[ClusterNode], findings: &mut Findings) {
         let most = |name: &str| {
             nodes
                 .iter()
-                .filter_map(|n| n.allocatable.get(name)?.parse::<u64>().ok())
+                .filter_map(|n| devices(n.allocatable.get(name)?))
                 .max()
         };
         let offered: Vec<String> = nowhere
@@ -290,4 +337,60 @@ fn closed_by(node: &ClusterNode, pod: &PodObject) -> Option<String> {
         .iter()
         .find(|(key, value)| node.labels.get(*key).is_some_and(|has| has != *value));
     unlike.map(|(key, value)| format!("without the label {key}={value}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn container(kind: ContainerKind, resource: &str, quantity: &str) -> Container {
+        Container {
+            kind,
+            resources: [(resource.to_owned(), quantity.to_owned())].into(),
+            ..Container::default()
+        }
+    }
+
+    #[test]
+    fn what_a_pod_asks_for_is_what_it_needs_at_once() {
+        use ContainerKind::{Ephemeral, Init, Main, Sidecar};
+        let gpu = "nvidia.com/gpu";
+        let of = |list: &[(ContainerKind, &str)]| {
+            let containers = list.iter().map(|(k, q)| container(*k, gpu, q)).collect();
+            let pod = PodObject {
+                containers,
+                ..PodObject::default()
+            };
+            asked(&pod).get(gpu).copied()
+        };
+        // An init container has ended when the others begin.
+        assert_eq!(of(&[(Main, "8"), (Init, "8")]), Some(8));
+        assert_eq!(of(&[(Main, "4"), (Init, "8")]), Some(8));
+        assert_eq!(of(&[(Main, "4"), (Main, "4")]), Some(8));
+        assert_eq!(of(&[(Main, "4"), (Sidecar, "1")]), Some(5));
+        assert_eq!(of(&[(Main, "4"), (Sidecar, "1"), (Init, "8")]), Some(9));
+        assert_eq!(of(&[(Main, "4"), (Ephemeral, "4")]), Some(4));
+    }
+
+    #[test]
+    fn devices_are_counted_as_kubernetes_writes_them() {
+        let node = |quantity: &str| ClusterNode {
+            allocatable: [("rdma/hca".to_owned(), quantity.to_owned())].into(),
+            ..ClusterNode::default()
+        };
+        for (offered, count, is_enough) in [
+            ("8", 8, true),
+            ("7", 8, false),
+            ("1k", 1, true),
+            ("1k", 1_001, false),
+            ("0", 1, false),
+            ("many", 1, false),
+        ] {
+            assert_eq!(
+                has(&node(offered), "rdma/hca", count),
+                is_enough,
+                "{offered}"
+            );
+        }
+    }
 }

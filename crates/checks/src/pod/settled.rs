@@ -19,6 +19,8 @@ enum Shows {
     Device,
     /// An EFA device and a device node.
     Efa,
+    /// The same, and an engine that has libfabric in its memory.
+    EfaInUse,
     /// The limit of locked memory.
     MemoryLimit,
 }
@@ -32,6 +34,7 @@ const CAUSES: &[(&str, Shows)] = &[
     ("gke-tcpx-tcpxo-no-nixl", Shows::Device),
     ("ucx-tls-rdma-only-no-device", Shows::Device),
     ("libfabric-without-efa", Shows::Efa),
+    ("efa-image-unverified", Shows::EfaInUse),
     ("claim-template-placeholder", Shows::Runs),
     // The limit itself is judged by node/locked-memory and pod/locked-memory.
     ("ipc-lock-missing", Shows::MemoryLimit),
@@ -56,6 +59,18 @@ fn shows(facts: &NodeFacts, what: Shows) -> bool {
                     .devices
                     .iter()
                     .any(|(name, device)| is_efa(name, device))
+        }
+        Shows::EfaInUse => {
+            let libraries = seen
+                .process
+                .processes
+                .values()
+                .filter_map(|process| process.libraries.value())
+                .flatten();
+            shows(facts, Shows::Efa)
+                && libraries
+                    .into_iter()
+                    .any(|mapped| mapped.path.contains("/libfabric.so"))
         }
         Shows::MemoryLimit => {
             seen.limits.memlock_soft.is_seen()

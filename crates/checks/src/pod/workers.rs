@@ -270,20 +270,19 @@ fn collapsed(
             }),
         }
     }
-    // The kind that most pods of a workload are keeps its name; the others are told by their pods.
-    let mut largest: BTreeMap<(String, Role), usize> = BTreeMap::new();
+    // The kind that most pods of a workload are keeps its name; the others are told by their pods. One that is told
+    // another role than the rest is another kind.
+    let mut largest: BTreeMap<String, usize> = BTreeMap::new();
     for kind in &kinds {
-        let most = largest
-            .entry((kind.worker.name.clone(), kind.worker.role))
-            .or_default();
+        let most = largest.entry(kind.worker.name.clone()).or_default();
         *most = (*most).max(kind.pods.len());
     }
     let mut behind = BTreeMap::new();
-    let mut named: BTreeSet<(String, Role)> = BTreeSet::new();
+    let mut named: BTreeSet<String> = BTreeSet::new();
     let mut out = Vec::new();
     for mut kind in kinds {
         kind.worker.replicas = u64::try_from(kind.pods.len()).ok();
-        let of = (kind.worker.name.clone(), kind.worker.role);
+        let of = kind.worker.name.clone();
         let is_largest = largest.get(&of) == Some(&kind.pods.len());
         let usual = is_largest && named.insert(of);
         if !usual {

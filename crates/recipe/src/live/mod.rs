@@ -5,6 +5,7 @@
 
 mod choice;
 mod container;
+mod networks;
 mod object;
 mod overlay;
 mod places;
@@ -12,6 +13,7 @@ mod spec;
 mod state;
 
 pub use choice::{Why, container, kv_worker, passed_over};
+pub use networks::{networks_asked, networks_attached};
 pub use object::{node, pod};
 pub use overlay::{Differs, Live, overlay};
 pub use spec::workers;

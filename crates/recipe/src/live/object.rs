@@ -199,7 +199,7 @@ pub(super) fn text_of(value: &Value, key: &str) -> Option<String> {
 
 pub(super) fn message(value: &Value, key: &str) -> Option<String> {
     let text = value.get(key)?.as_str()?;
-    (!text.trim().is_empty()).then(|| line(text, MESSAGE))
+    (!text.trim().is_empty()).then(|| credentials::masked_message(&line(text, MESSAGE)))
 }
 
 pub(super) fn flag(value: &Value, key: &str) -> bool {

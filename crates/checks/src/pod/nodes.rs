@@ -103,14 +103,12 @@ fn devices(quantity: &str) -> Option<u64> {
     let (number, unit) = quantity.split_at_checked(end)?;
     let scale: u64 = match unit {
         "" => 1,
-        "k" => 1_000,
-        "M" => 1_000_000,
+        "k" | "e3" | "E3" => 1_000,
+        "M" | "e6" | "E6" => 1_000_000,
         "G" => 1_000_000_000,
         "Ki" => 1 << 10,
         "Mi" => 1 << 20,
         "Gi" => 1 << 30,
-        "e3" | "E3" => 1_000,
-        "e6" | "E6" => 1_000_000,
         _ => return None,
     };
     number.parse::<u64>().ok()?.checked_mul(scale)

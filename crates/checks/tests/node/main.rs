@@ -13,12 +13,26 @@ mod nixl_logs;
 
 use checks::CHECKS;
 
+/// Causes of measured transfers and of observed traffic: their cases are in `tests/transfer.rs`, and with real workers in
+/// the command line's own.
+const OF_TRANSFERS: [&str; 8] = [
+    "nixl-observed-no-traffic",
+    "nixl-observed-over-interface",
+    "nixl-transfer-content-differs",
+    "nixl-transfer-not-a-kv-worker",
+    "nixl-transfer-not-carried-out",
+    "nixl-transfer-not-rdma",
+    "nixl-transfer-refused",
+    "nixl-transfer-slow",
+];
+
 #[test]
 fn no_cause_is_without_a_case() {
     let mut shown = causes::shown();
     shown.extend(gpu_causes::shown());
     shown.extend(nixl_logs::SHOWN);
     shown.extend(nixl_live::SHOWN);
+    shown.extend(OF_TRANSFERS);
     let missing: Vec<&str> = CHECKS
         .iter()
         .filter(|c| {

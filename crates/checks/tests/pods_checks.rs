@@ -520,6 +520,32 @@ fn a_worker_that_waits_is_held_against_the_nodes() {
 }
 
 #[test]
+fn devices_that_are_shared_a_thousand_times_are_enough() {
+    let shared = json!({"nvidia.com/gpu": "8", "rdma/ib": "1k"});
+    let report = pending(vec![node("a", shared, |_| {})]);
+    assert_eq!(told(&report), []);
+}
+
+#[test]
+fn a_name_inside_of_a_network_is_no_network() {
+    let asks = |pod: &mut Value| {
+        pod["metadata"]["annotations"] = json!({
+            "k8s.v1.cni.cncf.io/networks": r#"[{"name":"rail-0","cni-args":{"name":"x"}}]"#,
+        });
+    };
+    let roce = |inside: &Inside| {
+        inside.tree.port("mlx5_0", &[("link_layer", "Ethernet")]);
+        inside.interface("eth0");
+        inside.interface("net1");
+    };
+    let report = one(asks, roce);
+    assert_eq!(
+        details(&report, "pod/networks"),
+        ["1 network asked for, and attached"]
+    );
+}
+
+#[test]
 fn what_nodes_offer_is_told_once_for_all_alike() {
     let mut nodes: Vec<_> = (0..50)
         .map(|n| {

@@ -123,3 +123,53 @@ fn options_of_a_cluster_without_a_pod_are_refused() {
         run.err
     );
 }
+
+#[test]
+fn names_are_taken_as_kubectl_takes_them() {
+    let tree = tree_of("decode");
+    let api = serving()
+        .pod(worker("decode-0", &tree.root()))
+        .start()
+        .unwrap();
+    let words = [
+        "node",
+        "-n",
+        "",
+        "--context",
+        "",
+        "--pod",
+        "pod/decode-0",
+        "--pod",
+        "decode-0",
+        "-o",
+        "json",
+    ];
+    let found = run(&api, &words);
+    assert_eq!(found.code, 0, "{}{}", found.out, found.err);
+    // Named twice, looked into once.
+    assert_eq!(api.execs().len(), 1);
+    for odd in [
+        vec!["--pod", "deployment/decode"],
+        vec!["--pod", ""],
+        vec!["--pod", "decode-0", "-n", "a/b"],
+    ] {
+        let words: Vec<&str> = ["node"].into_iter().chain(odd).collect();
+        let refused = run(&api, &words);
+        assert_eq!(refused.code, 2, "{words:?} {}", refused.out);
+    }
+    assert_eq!(api.execs().len(), 1);
+}
+
+#[test]
+fn a_namespace_without_kv_workers_is_not_one_without_pods() {
+    let api = serving()
+        .pod(stand_in::Pod::worker("frontend-0"))
+        .start()
+        .unwrap();
+    let found = run(&api, &["node", "-n", "serving", "--all", "-o", "json"]);
+    assert_eq!(found.code, 4, "{}", found.out);
+    assert_eq!(found.json()["readiness"], "not-applicable");
+    let found = run(&api, &["node", "-n", "other", "--all", "-o", "json"]);
+    assert_eq!(found.code, 4, "{}", found.out);
+    assert_eq!(found.json()["readiness"], "inconclusive");
+}

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use stand_in::{Certificate, Fault, Login, Pod};
 
-use crate::support::{run_with, serving, ways};
+use crate::support::{program, run_with, serving, ways};
 
 #[test]
 fn every_closed_door_is_named_with_what_to_do() {
@@ -141,5 +141,42 @@ fn nothing_to_look_at_is_exit_code_four_and_never_green() {
             assert!(run.out.contains(cause), "{all:?} {}", run.out);
             assert_eq!(run.json()["readiness"], "inconclusive");
         }
+    }
+}
+
+#[test]
+fn of_several_kubeconfigs_those_that_are_there_count() {
+    let api = serving().pod(Pod::worker("decode-0")).start().unwrap();
+    let both = std::env::join_paths([
+        api.directory().join("none").as_path(),
+        api.kubeconfig(),
+        api.directory().join("neither").as_path(),
+    ])
+    .unwrap();
+    for way in ways() {
+        let mut words = vec!["node", "-l", "tier=none", "-o", "json"];
+        words.extend(&way);
+        let output = program(api.kubeconfig())
+            .env("KUBECONFIG", &both)
+            .args(&words)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(4), "{way:?} {output:?}");
+    }
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_not_for_this_machine() {
+    let api = serving().pod(Pod::worker("decode-0")).start().unwrap();
+    for way in ways() {
+        let mut words = vec!["node", "-l", "tier=none", "-o", "json"];
+        words.extend(&way);
+        let output = program(api.kubeconfig())
+            .env("HTTPS_PROXY", "http://127.0.0.1:1")
+            .env("HTTP_PROXY", "http://127.0.0.1:1")
+            .args(&words)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(4), "{way:?} {output:?}");
     }
 }

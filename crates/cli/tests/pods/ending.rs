@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use stand_in::StandIn;
+use stand_in::{Fault, Pod, StandIn};
 
 use crate::support::{program, serving, tree_of, ways, worker};
 
@@ -120,6 +120,58 @@ fn nothing_of_ours_stays_after_the_end_or_a_timeout() {
             assert!(!output.stdout.is_empty());
             assert_eq!(api.execs().len(), 1);
             assert!(nothing_left(&api), "{way:?} {timeout}");
+        }
+    }
+}
+
+/// Processes of this machine whose environment names this kubeconfig.
+fn with_kubeconfig(path: &std::path::Path) -> usize {
+    let mark = format!("KUBECONFIG={}\0", path.display());
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| std::fs::read(entry.path().join("environ")).ok())
+        .filter(|environ| String::from_utf8_lossy(environ).contains(&mark))
+        .count()
+}
+
+#[test]
+fn who_ends_a_run_that_waits_for_a_server_waits_no_longer_and_leaves_no_program() {
+    for way in ways() {
+        for times in [1, 2] {
+            let api = serving()
+                .pod(Pod::worker("decode-0"))
+                .fault(Fault::on("list", "pods").hang())
+                .fault(Fault::on("list", "nodes").hang())
+                .start()
+                .unwrap();
+            let mut child = program(api.kubeconfig())
+                .args(["node", "-n", "serving", "--all", "-o", "json"])
+                .args(&way)
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            assert!(api.wait_for(Duration::from_secs(20), |api| {
+                with_kubeconfig(api.kubeconfig()) > usize::from(!way.is_empty())
+            }));
+            std::thread::sleep(Duration::from_millis(1500));
+            let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+            let begin = Instant::now();
+            for _ in 0..times {
+                // The second one may come too late.
+                let _it_is_over = kill_process(pid, Signal::INT);
+            }
+            let code = child.wait().unwrap().code();
+            // Ended in order, or at once by the second one.
+            assert!(
+                code == Some(130) || times == 2 && code.is_none(),
+                "{way:?} {code:?}"
+            );
+            assert!(begin.elapsed() < Duration::from_secs(8), "{way:?}");
+            let gone = api.wait_for(Duration::from_secs(5), |api| {
+                with_kubeconfig(api.kubeconfig()) == 0
+            });
+            assert!(gone, "{way:?} {times}");
         }
     }
 }

@@ -44,13 +44,16 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    match run(cli) {
+    let code = match run(cli) {
         Ok(code) => code,
         Err(message) => {
             complain(&message);
             ExitCode::from(Exit::Usage.code())
         }
-    }
+    };
+    // What nobody waited for when the run was ended may still be there.
+    cluster::end_programs();
+    code
 }
 
 fn complain(message: &str) {

@@ -87,10 +87,21 @@ fn pages_are_followed_to_their_end_and_no_further() {
     let more = r#"{"items": [], "metadata": {"continue": "more"}}"#;
     let page = || lists().garbage(answer("application/json", more));
     for via in ways() {
-        // An empty page is no last one; the stand-in does not know the token, and the list begins again.
-        let api = cluster().fault(page().first(1)).start().unwrap();
+        // An empty page is no last one.
+        let last =
+            r#"{"items": [{"metadata": {"name": "decode-0"}}], "metadata": {"continue": ""}}"#;
+        let api = cluster()
+            .fault(page().first(1))
+            .fault(lists().garbage(answer("application/json", last)))
+            .start()
+            .unwrap();
         let found = list(&access(api.kubeconfig(), &via)).map(|found| found.len());
-        assert_eq!(found, Ok(2), "{via:?}");
+        assert_eq!(found, Ok(1), "{via:?}");
+        assert!(
+            api.requests()
+                .iter()
+                .any(|request| format!("{:?}", request.query).contains("more"))
+        );
         let api = cluster().fault(page()).start().unwrap();
         let fault = list(&access(api.kubeconfig(), &via)).unwrap_err();
         assert_eq!(fault.kind, FaultKind::NotApi, "{via:?} {fault:?}");

@@ -67,7 +67,9 @@ impl Kubectl {
             {
                 Err(refusal.fault)
             }
-            _ => Ok("default".to_owned()),
+            // Without a context kubectl takes the service account of its pod, and with it that one's namespace.
+            Err(_) => Ok(own_namespace().unwrap_or_else(|| "default".to_owned())),
+            Ok(_) => Ok("default".to_owned()),
         }
     }
 
@@ -191,6 +193,19 @@ impl Kubectl {
             Err(error) => Err(Refusal::new(FaultKind::KubectlFailed, error.to_string())),
         }
     }
+}
+
+/// The namespace of the pod that this runs in (client-go tools/clientcmd, client_config.go `inClusterClientConfig`).
+fn own_namespace() -> Option<String> {
+    std::env::var_os("KUBERNETES_SERVICE_HOST")?;
+    let name = std::env::var("POD_NAMESPACE")
+        .ok()
+        .filter(|name| !name.is_empty())
+        .or_else(|| {
+            std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace").ok()
+        })?;
+    let name = name.trim();
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 impl Cluster for Kubectl {

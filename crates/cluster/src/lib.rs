@@ -16,6 +16,7 @@ mod kubectl_errors;
 mod logs;
 mod native;
 mod native_errors;
+mod native_session;
 mod objects;
 mod patience;
 mod program;

@@ -10,7 +10,6 @@ use kube::{Client, Config};
 use model::pod::{Fault, FaultKind};
 
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use secrecy::ExposeSecret as _;
 use tokio::sync::Mutex;
 
@@ -18,6 +17,7 @@ use crate::access::Access;
 use crate::api_status::{self, Asked};
 use crate::credentials::{self, Credentials, Source};
 use crate::door::{self, Cluster, Ended, Exec, Keep, Kept, Refusal, Session, Waiting};
+use crate::native_session::session;
 use crate::{configuration, native_errors};
 
 /// Room for output that nobody has read yet; kube's own is 1 KiB, which costs a wake-up for each.
@@ -388,54 +388,4 @@ impl Cluster for Native {
 
 fn odd_path(path: &str) -> Refusal {
     Refusal::new(FaultKind::NotFound, format!("{path} is no path of the API"))
-}
-
-fn session(mut process: AttachedProcess) -> Option<Session> {
-    let stdin = process.stdin()?;
-    let stdout = process.stdout()?;
-    let stderr = process.stderr()?;
-    let status = process.take_status()?;
-    Some(Session {
-        stdin: Box::new(stdin),
-        stdout: Box::new(stdout),
-        stderr: Box::new(stderr),
-        end: Box::pin(async move {
-            match status.await {
-                Some(status) => ended(&status),
-                None => Ended::Fault(match process.join().await {
-                    Ok(()) => Fault::new(
-                        FaultKind::Cut,
-                        "the connection was closed before the command's end was told",
-                    ),
-                    Err(error) => native_errors::of_stream(&error),
-                }),
-            }
-        }),
-    })
-}
-
-/// How a command ended (kubernetes, client-go tools/remotecommand/v4.go).
-fn ended(status: &Status) -> Ended {
-    if status.status.as_deref() == Some("Success") {
-        return Ended::Code(0);
-    }
-    let code = status
-        .details
-        .as_ref()
-        .and_then(|details| details.causes.as_ref())
-        .into_iter()
-        .flatten()
-        .find(|cause| cause.reason.as_deref() == Some("ExitCode"))
-        .and_then(|cause| cause.message.as_deref())
-        .and_then(|code| code.parse().ok());
-    match code {
-        Some(code) => Ended::Code(code),
-        None => {
-            let message = status.message.as_deref().unwrap_or_default();
-            Ended::Fault(Fault::new(
-                api_status::of_failed_exec(message),
-                api_status::short(message),
-            ))
-        }
-    }
 }

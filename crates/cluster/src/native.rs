@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::access::Access;
 use crate::api_status::{self, Asked};
 use crate::credentials::{self, Credentials, Source};
-use crate::door::{self, Cluster, Ended, Exec, Keep, Kept, Refusal, Session, Waiting};
+use crate::door::{self, Cluster, Exec, Keep, Kept, Refusal, Session, Waiting};
 use crate::native_session::session;
 use crate::{configuration, native_errors};
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use model::pod::{Fault, FaultKind};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::container::{self, Answer, Limits};
@@ -43,23 +42,21 @@ pub async fn look_into(
     stop: &Stop,
     mut done: impl FnMut(&Looked),
 ) -> Vec<Looked> {
-    let gate = Arc::new(Semaphore::new(concurrency.max(1)));
     let mut tasks = JoinSet::new();
-    let count = picks.len();
-    for (index, pick) in picks.into_iter().enumerate() {
-        let (cluster, gate, stop) = (Arc::clone(cluster), Arc::clone(&gate), stop.clone());
-        tasks.spawn(async move {
-            let Ok(_slot) = gate.acquire_owned().await else {
-                return not_reached(index);
+    let mut looked: Vec<Option<Looked>> = picks.iter().map(|_| None).collect();
+    // In the order of the list, so that the first ones are there first when a run is ended.
+    let mut waiting = picks.into_iter().enumerate();
+    loop {
+        while tasks.len() < concurrency.max(1) && !stop.is_stopped() {
+            let Some((index, pick)) = waiting.next() else {
+                break;
             };
-            if stop.is_stopped() {
-                return not_reached(index);
-            }
-            one(&*cluster, index, pick, limits, &stop).await
-        });
-    }
-    let mut looked: Vec<Option<Looked>> = (0..count).map(|_| None).collect();
-    while let Some(finished) = tasks.join_next().await {
+            let (cluster, stop) = (Arc::clone(cluster), stop.clone());
+            tasks.spawn(async move { one(&*cluster, index, pick, limits, &stop).await });
+        }
+        let Some(finished) = tasks.join_next().await else {
+            break;
+        };
         // A task that panicked is a bug of ours; its container counts as not looked at.
         if let Ok(result) = finished {
             done(&result);

@@ -1,5 +1,6 @@
 //! What a check is.
 
+use crate::compare::view::GroupView;
 use crate::finding::Findings;
 use crate::nixl::live::view::NixlView;
 use crate::nixl::observed_traffic::ObservedView;
@@ -40,6 +41,8 @@ pub(crate) enum Run {
     Pod(fn(&PodView<'_>, &mut Findings)),
     /// All pods that were asked for, and the cluster's nodes.
     Pods(fn(&PodsView<'_>, &mut Findings)),
+    /// The workers of one deployment, held against each other.
+    Group(fn(&GroupView<'_>, &mut Findings)),
     /// A transfer that was measured between two workers.
     Transfer(fn(&TransferView<'_>, &mut Findings)),
     /// What moved between workers while their engines ran.

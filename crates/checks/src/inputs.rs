@@ -137,6 +137,14 @@ const fn problem(
     }
 }
 
+/// The cause in the table: a bundle holds its name only.
+fn known(id: &str) -> Option<&'static str> {
+    PROBLEMS
+        .iter()
+        .find(|cause| cause.id == id)
+        .map(|cause| cause.id)
+}
+
 /// One result for each problem.
 pub(crate) fn results(inputs: &[Input]) -> Vec<CheckResult> {
     let mut results = Vec::new();
@@ -164,7 +172,9 @@ pub(crate) fn results(inputs: &[Input]) -> Vec<CheckResult> {
                 status,
                 note: (status == Status::Ok).then(|| problem.detail.clone()),
                 detail,
-                cause: (status != Status::Ok).then_some(problem.cause),
+                cause: (status != Status::Ok)
+                    .then(|| known(&problem.cause))
+                    .flatten(),
                 fix: Some(problem.fix.clone()),
                 reason,
                 grade: Grade::Declared,

@@ -11,8 +11,12 @@ use model::{
     Report, Role, Status, Subject, Worker,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::check::Run;
+use crate::compare::view::GroupView;
 use crate::finding::Findings;
+use crate::gathered::Gathered;
 use crate::judge::{count, summary};
 use crate::judge_node::{inputs, run_checks};
 use crate::nixl::live::judge::{End, of_ends, of_place as live_place};
@@ -27,7 +31,7 @@ use crate::pods_verdict;
 use crate::registry::CHECKS;
 
 /// A container of a pod, and what looking into it gave.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbedPod {
     /// What the API server says of the pod.
     pub object: PodObject,
@@ -46,7 +50,7 @@ pub struct ProbedPod {
 }
 
 /// What surrounds the pods.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Around {
     /// Nodes of the cluster, or why they could not be read; empty where nobody asked for them.
     pub nodes: Result<Vec<ClusterNode>, Fault>,
@@ -76,17 +80,38 @@ pub fn judge_pods(
     around: &Around,
     scope: Vec<String>,
 ) -> Report {
-    judged(command, false, pods, around, scope)
+    judged(command, What::Node, pods, around, scope)
 }
 
 /// Judges NIXL in containers of pods, and nothing else of them.
 pub fn judge_nixl_pods(pods: Vec<ProbedPod>, around: &Around, scope: Vec<String>) -> Report {
-    judged("nixl", true, pods, around, scope)
+    judged("nixl", What::Nixl, pods, around, scope)
+}
+
+/// What is judged of pods.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Each as a place, its spec, and the settings of its engine.
+    Node,
+    /// NIXL in each.
+    Nixl,
+    /// All of that, and the workers of a deployment held against each other.
+    All,
+}
+
+/// Judges all that was gathered of a deployment.
+pub fn judge_check(gathered: Gathered) -> Report {
+    let Gathered {
+        pods,
+        around,
+        scope,
+    } = gathered;
+    judged("check", What::All, pods, &around, scope)
 }
 
 fn judged(
     command: &'static str,
-    nixl: bool,
+    what: What,
     pods: Vec<ProbedPod>,
     around: &Around,
     scope: Vec<String>,
@@ -121,7 +146,8 @@ fn judged(
         }
     }
     let mut results: Vec<CheckResult> = Vec::new();
-    if !nixl {
+    let (node, nixl) = (what != What::Nixl, what != What::Node);
+    if node {
         for (number, group) in groups.iter().enumerate() {
             results.extend(of_deployment(number, group, &pods, &prepared));
         }
@@ -159,7 +185,12 @@ fn judged(
         .collect();
     for (view, prepared) in views.iter().zip(&prepared) {
         if nixl {
-            results.extend(nixl_of_place(view, prepared.group));
+            let mut of_nixl = nixl_of_place(view, prepared.group);
+            // A place tells the rest.
+            of_nixl.retain(|r| !node || r.name.starts_with("nixl/") && r.name != ALSO_OF_DEPLOYMENT);
+            results.extend(of_nixl);
+        }
+        if !node {
             continue;
         }
         let mut of_place = of_place(view, prepared.group);
@@ -180,8 +211,13 @@ fn judged(
         },
         &prepared,
     ));
+    if node && nixl {
+        for (number, group) in groups.iter().enumerate() {
+            results.extend(of_group(number, group, &views));
+        }
+    }
     if nixl {
-        results.retain(|r| !r.name.starts_with("pod/") || OF_PODS.contains(&&*r.name));
+        results.retain(|r| node || !r.name.starts_with("pod/") || OF_PODS.contains(&&*r.name));
         let ends: Vec<End<'_>> = views
             .iter()
             .filter_map(|view| {
@@ -204,6 +240,24 @@ fn judged(
         report.next = steps;
     }
     report
+}
+
+/// The workers of one deployment, held against each other.
+fn of_group(number: usize, group: &workers::Group, views: &[PodView<'_>]) -> Vec<CheckResult> {
+    let view = GroupView {
+        pods: group.pods.iter().filter_map(|n| views.get(*n)).collect(),
+    };
+    let mut findings = Findings::of_place();
+    for check in CHECKS {
+        if let Run::Group(run) = check.run {
+            run(&view, &mut findings);
+        }
+    }
+    let mut results = findings.into_results();
+    for result in &mut results {
+        result.deployment = Some(number);
+    }
+    results
 }
 
 /// A rule of settings that an engine's process and a deployment have in common: told once.

@@ -1,13 +1,18 @@
 //! What was observed in one place, with what is expected of it.
 
+use std::borrow::Cow;
+
 use model::Role;
 use model::observation::{Observation, Unanswered};
+
+use serde::{Deserialize, Serialize};
 
 use crate::nixl::live::view::Beside;
 use crate::node::ucx_build::folder;
 
 /// What `node` judges.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NodeFacts {
     /// Everything that was read.
     pub observation: Observation,
@@ -20,7 +25,7 @@ pub struct NodeFacts {
     /// What `nixl` looks at beside it; `None` for `node`.
     pub nixl: Option<Box<Beside>>,
     /// Tools that were run here and gave nothing or not all, by command line.
-    pub unanswered: Vec<(&'static str, Unanswered)>,
+    pub unanswered: Vec<(Cow<'static, str>, Unanswered)>,
 }
 
 /// The same with what follows from it, worked out once for all checks.

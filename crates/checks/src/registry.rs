@@ -1,7 +1,7 @@
 //! All checks, in the order in which they are told. Everything that lists checks goes through this table.
 
 use crate::check::{Cause, Check};
-use crate::{collectives, env, nixl, node, pod};
+use crate::{collectives, compare, env, nixl, node, pod};
 
 /// Every check.
 pub const CHECKS: &[Check] = &[
@@ -37,6 +37,12 @@ pub const CHECKS: &[Check] = &[
     pod::live_settings::CHECK,
     pod::shared_memory::CHECK,
     pod::choice::CHECK,
+    // Workers of one deployment, held against each other.
+    compare::fabric::CHECK,
+    compare::nvlink::CHECK,
+    compare::software::CHECK,
+    compare::side_channel::CHECK,
+    compare::odd_one_out::CHECK,
     // What the others stand on.
     node::collection::CHECK,
     // RDMA.

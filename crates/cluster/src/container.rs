@@ -3,6 +3,7 @@
 //! The script goes over standard input, which stays open: its end tells the script that nobody listens any more, after
 //! a lost connection as well, and it ends itself and what it has started.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use model::observation::{Observation, Unanswered};
@@ -45,7 +46,7 @@ pub struct Answer {
     /// Why not everything was read.
     pub gap: Option<String>,
     /// Tools that gave nothing or not all.
-    pub unanswered: Vec<(&'static str, Unanswered)>,
+    pub unanswered: Vec<(Cow<'static, str>, Unanswered)>,
     /// What went wrong, where something did although there is an answer.
     pub fault: Option<Fault>,
 }

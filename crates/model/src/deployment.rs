@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::input::Input;
 use crate::place::Place;
 use crate::setting::Setting;
 use crate::worker::{GroupPart, Role, Worker};
 
 /// Why a deployment's text is not all there is to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Partial {
     /// A patch or overlay: it changes objects that are elsewhere.
     Patch,
@@ -34,7 +36,7 @@ impl Partial {
 }
 
 /// A ComputeDomain (multi-node NVLink) in the input.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComputeDomain {
     /// Its name.
     pub name: String,
@@ -47,7 +49,7 @@ pub struct ComputeDomain {
 }
 
 /// A ResourceClaimTemplate or ResourceClaim in the input.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimTemplate {
     /// Its name.
     pub name: String,
@@ -56,7 +58,7 @@ pub struct ClaimTemplate {
 }
 
 /// A Service without an address of its own: its name resolves to the pods themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadlessService {
     /// Its name.
     pub name: String,
@@ -67,7 +69,7 @@ pub struct HeadlessService {
 }
 
 /// Objects of one file that hold no worker and that workers refer to by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surroundings {
     /// ComputeDomains.
     pub compute_domains: Vec<ComputeDomain>,
@@ -78,7 +80,7 @@ pub struct Surroundings {
 }
 
 /// Workers that are judged together.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deployment {
     /// Name for people: the graph's or the workloads' name.
     pub name: String,
@@ -146,7 +148,7 @@ impl Deployment {
 }
 
 /// Everything that a run gathered.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// What is judged, in input order.
     pub deployments: Vec<Deployment>,

@@ -1,12 +1,15 @@
 //! What became of each input.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// Why an input, or a part of it, could not be judged.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputProblem {
     /// Kebab-case cause, such as `input-not-utf8`.
-    pub cause: &'static str,
+    pub cause: Cow<'static, str>,
     /// What was got and what was expected.
     pub detail: String,
     /// What to try.
@@ -18,7 +21,7 @@ pub struct InputProblem {
 }
 
 /// How bad a problem of an input is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Read, with something to say about it.
     Noted,
@@ -33,7 +36,7 @@ pub enum Outcome {
 }
 
 /// One input file or stream.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     /// The path as given, or `-`.
     pub path: Arc<str>,

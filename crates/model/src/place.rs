@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// One line of an input, with the part of it that matters.
 ///
 /// `text` is safe to print as far as secrets go: whatever is not known to be a transport setting was
 /// blanked when the place was made. It can still hold control characters; renderers escape them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The path as the user gave it, or `-` for standard input.
     pub file: Arc<str>,

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::result::Reason;
 
 /// What the API server says of a pod. The container's settings are a [`Worker`](crate::Worker) apart.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PodObject {
     /// Namespace.
     pub namespace: String,
@@ -58,7 +59,8 @@ impl PodObject {
 }
 
 /// One container of a pod.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Container {
     /// Name.
     pub name: String,
@@ -90,7 +92,7 @@ pub struct Container {
 }
 
 /// What a container is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerKind {
     /// It runs as long as the pod.
     #[default]
@@ -104,7 +106,7 @@ pub enum ContainerKind {
 }
 
 /// How a container is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerState {
     /// Nothing is said of it.
     #[default]
@@ -118,7 +120,8 @@ pub enum ContainerState {
 }
 
 /// How a container ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Ended {
     /// Exit code.
     pub code: i32,
@@ -127,7 +130,8 @@ pub struct Ended {
 }
 
 /// A node of the cluster, as far as it matters here.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ClusterNode {
     /// Name.
     pub name: String,
@@ -144,7 +148,7 @@ pub struct ClusterNode {
 }
 
 /// Why something in the cluster could not be looked at. One of these is one message, one fix and one test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// The class.
     pub kind: FaultKind,
@@ -165,7 +169,7 @@ impl Fault {
 macro_rules! fault_kinds {
     ($($(#[doc = $doc:literal])* $name:ident = $id:literal, $scope:ident, $reason:ident;)*) => {
         /// Classes of faults on the way to a container.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum FaultKind {
             $($(#[doc = $doc])* $name,)*
         }

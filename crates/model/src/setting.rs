@@ -1,9 +1,11 @@
 //! A transport setting of one worker, with its origin.
 
+use serde::{Deserialize, Serialize};
+
 use crate::place::Place;
 
 /// The value that a setting will have when the worker starts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Value {
     /// Written out in the input.
     Literal(String),
@@ -40,7 +42,7 @@ pub const VLLM_MODE: &str = "DYN_VLLM_DISAGGREGATION_MODE";
 pub const TRTLLM_MODE: &str = "DYN_TRTLLM_DISAGGREGATION_MODE";
 
 /// How a setting is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Form {
     /// `- name: X` / `value: Y` on lines of their own.
     EnvEntry,
@@ -98,7 +100,7 @@ impl Form {
 }
 
 /// One setting: a variable of the catalogue, an engine flag, or a key of the engine's configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// `UCX_TLS`, `--disaggregation-mode`, `cache_transceiver_config.backend`.
     pub name: String,

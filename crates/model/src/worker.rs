@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::place::Place;
 use crate::setting::{Setting, Value};
 
 /// What a worker does in a disaggregated deployment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Role {
     /// Computes the KV cache.
     Prefill,
@@ -45,7 +47,7 @@ impl Role {
 }
 
 /// The inference engine inside a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Engine {
     /// vLLM, plain or under Dynamo.
     Vllm,
@@ -76,7 +78,7 @@ impl Engine {
 }
 
 /// The kind of accelerator that a worker asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Accelerator {
     /// NVIDIA GPUs.
     Nvidia,
@@ -110,7 +112,7 @@ impl Accelerator {
 }
 
 /// The role that somebody gave a worker beside its engine: the engine may have been told another one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Named {
     /// The role.
     pub role: Role,
@@ -121,7 +123,7 @@ pub struct Named {
 }
 
 /// What names a worker's role.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum NamedBy {
     /// A label that a stack defines and its router selects by.
     Selector,
@@ -146,7 +148,7 @@ impl NamedBy {
 }
 
 /// A value together with where it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Located<T> {
     /// The value.
     pub value: T,
@@ -155,7 +157,7 @@ pub struct Located<T> {
 }
 
 /// An extended resource in limits or requests, such as `rdma/ib: 4`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
     /// Its name.
     pub name: String,
@@ -178,7 +180,7 @@ impl Resource {
 }
 
 /// A claim on a device by dynamic resource allocation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The name that containers refer to.
     pub name: String,
@@ -191,7 +193,7 @@ pub struct Claim {
 }
 
 /// What hides a part of a worker from a reader of its manifest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Hidden {
     /// The engine is started inside something that is not in the input (a script, an image's entry point).
     Command,
@@ -204,7 +206,7 @@ pub enum Hidden {
 }
 
 /// The place of a pod in a group of pods that are one engine (LeaderWorkerSet and its kin).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum GroupPart {
     /// The pod that the group is reached by.
     Leader,
@@ -214,7 +216,7 @@ pub enum GroupPart {
 
 /// What a pod spec says of the pod's place in the cluster. Most say nothing of it, and a file can hold
 /// a hundred thousand pods, so a worker keeps it apart.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodFacts {
     /// The pod spec asks the scheduler to keep both roles on one host, or says single node.
     pub same_host: Option<Located<String>>,
@@ -251,7 +253,7 @@ impl PodFacts {
 }
 
 /// Everything known of one container that runs, or may run, an engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worker {
     /// Component, service or workload name.
     pub name: String,
@@ -329,7 +331,7 @@ pub struct Worker {
 }
 
 /// A start command that does not do what it seems to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CommandFault {
     /// The program is an argument of the shell command before it (`ulimit -l unlimited python3 …`).
     Swallowed,

@@ -121,7 +121,7 @@ pub fn read(path: &str, source: &str) -> FileDraft {
             "manifest"
         };
         file.problems.push(InputProblem {
-            cause: "input-empty",
+            cause: "input-empty".into(),
             detail: format!("no {got} in it; a Kubernetes manifest was expected"),
             fix: "give a manifest".into(),
             position: None,
@@ -172,7 +172,7 @@ pub(crate) fn manifest(
             "a single value"
         };
         file.problems.push(InputProblem {
-            cause: "input-not-a-manifest",
+            cause: "input-not-a-manifest".into(),
             detail: format!(
                 "the document is {got}; a manifest is a mapping with kind, metadata and spec"
             ),
@@ -193,7 +193,7 @@ pub(crate) fn manifest(
         && schema.starts_with("check-interconnect/")
     {
         file.problems.push(InputProblem {
-            cause: "input-not-a-manifest",
+            cause: "input-not-a-manifest".into(),
             detail: "a report or a baseline of check-interconnect, no manifest".into(),
             fix: "leave this file out".into(),
             position: None,
@@ -359,7 +359,7 @@ fn claim_template(root: Node<'_>, name: &str) -> ClaimTemplate {
 fn duplicate_key(text: &Text<'_>, key: &std::ops::Range<u32>) -> InputProblem {
     let position = text.line_column(key.start);
     InputProblem {
-        cause: "input-duplicate-key",
+        cause: "input-duplicate-key".into(),
         detail: format!(
             "line {} repeats a key of its mapping; Kubernetes keeps the last one",
             position.0
@@ -373,7 +373,7 @@ fn duplicate_key(text: &Text<'_>, key: &std::ops::Range<u32>) -> InputProblem {
 fn alias_problem(text: &Text<'_>, span: &std::ops::Range<u32>, what: &str) -> InputProblem {
     let position = text.line_column(span.start);
     InputProblem {
-        cause: "input-broken-alias",
+        cause: "input-broken-alias".into(),
         detail: what.to_owned(),
         fix: "define the anchor first (&name), or write the value out".into(),
         position: Some(position),
@@ -384,7 +384,7 @@ fn alias_problem(text: &Text<'_>, span: &std::ops::Range<u32>, what: &str) -> In
 fn too_many_aliases(text: &Text<'_>, root: Node<'_>) -> InputProblem {
     let position = text.line_column(root.span().start);
     InputProblem {
-        cause: "input-broken-alias",
+        cause: "input-broken-alias".into(),
         detail: "the aliases of this document multiply to more than a manifest can hold; what lies beyond was not looked at".to_owned(),
         fix: "write out what is needed; aliases to lists of aliases are no way to write a manifest"
             .into(),
@@ -444,7 +444,7 @@ fn braces(document: &yaml::Document<'_>) -> Option<u32> {
 
 fn template_problem(position: (u32, u32), detail: &str) -> InputProblem {
     InputProblem {
-        cause: "input-template",
+        cause: "input-template".into(),
         detail: detail.into(),
         fix: "render it first (helm template, or the tool that owns it) and give the result".into(),
         position: Some(position),
@@ -469,7 +469,7 @@ fn syntax_problem(error: &SyntaxError, template: bool) -> InputProblem {
         _ => "correct the line; other documents of the file are still judged",
     };
     InputProblem {
-        cause: "input-broken-yaml",
+        cause: "input-broken-yaml".into(),
         detail: error.message.clone(),
         fix: fix.into(),
         position,

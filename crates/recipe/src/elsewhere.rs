@@ -79,7 +79,7 @@ pub(crate) fn missing(files: &mut [FileDraft]) {
         });
         if let Some(gone) = gone {
             file.problems.push(InputProblem {
-                cause: "input-kustomization-not-rendered",
+                cause: "input-kustomization-not-rendered".into(),
                 detail: "a kustomization names something that is not in the input: what it deploys cannot be seen"
                     .into(),
                 fix: "render it: kubectl kustomize DIRECTORY | check-interconnect env -".into(),

@@ -150,7 +150,7 @@ fn inline(
     for error in stream.errors {
         let (line, _) = outer.line_column_inner(error.offset);
         file.problems.push(model::InputProblem {
-            cause: "input-broken-yaml",
+            cause: "input-broken-yaml".into(),
             detail: format!(
                 "the patch at line {line} cannot be parsed: {}",
                 error.message

@@ -368,7 +368,7 @@ impl Reader<'_, '_> {
             .is_some_and(|t| t.contains("{{") || t.contains("${"));
         self.problems.push(if template {
             InputProblem {
-                cause: "input-template",
+                cause: "input-template".into(),
                 detail: format!("{name} is filled in by a template, and what with is not known"),
                 fix:
                     "render it first (helm template, or the tool that owns it) and give the result"
@@ -385,7 +385,7 @@ impl Reader<'_, '_> {
 /// A part of another shape.
 pub(crate) fn problem(detail: String, position: (u32, u32)) -> InputProblem {
     InputProblem {
-        cause: "input-wrong-shape",
+        cause: "input-wrong-shape".into(),
         detail,
         fix: "correct it: Kubernetes refuses the object as it is".into(),
         position: Some(position),

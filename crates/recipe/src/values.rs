@@ -324,7 +324,7 @@ pub(crate) fn alone(text: &Text<'_>, root: Node<'_>, file: &mut FileDraft) {
 
 fn not_alone(text: &Text<'_>, at: Node<'_>, what: &str, file: &mut FileDraft) {
     file.problems.push(InputProblem {
-        cause: "input-values-alone",
+        cause: "input-values-alone".into(),
         detail: format!(
             "{what}, and the workers are made by a chart or a tool that is not in the input"
         ),

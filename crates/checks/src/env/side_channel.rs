@@ -55,7 +55,7 @@ pub(crate) const WRONG_ADDRESS: Cause = Cause {
     source: "vLLM NixlConnector",
 };
 
-const PORT_CLASH: Cause = Cause {
+pub(crate) const PORT_CLASH: Cause = Cause {
     id: "side-channel-port-clash",
     what: "prefill and decode use the same side-channel port in one network namespace",
     why: "the second one cannot listen, or answers for the first: port = VLLM_NIXL_SIDE_CHANNEL_PORT (5600) plus the data parallel rank",

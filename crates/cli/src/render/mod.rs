@@ -485,7 +485,7 @@ fn note(job: &Job, tools: &Tools, options: Options<'_>, parts: usize) -> InputPr
         (None, n) => format!("{n} files are judged as parts of it"),
     };
     InputProblem {
-        cause: "input-rendered",
+        cause: "input-rendered".into(),
         detail: format!("line numbers are those of the rendered text; {of}"),
         fix: format!("see the text: {}", by_hand(job, tools, options, "")),
         position: None,

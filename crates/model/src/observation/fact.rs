@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::ser::{SerializeMap as _, Serializer};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::section::Provenance;
 use crate::result::Reason;
@@ -17,11 +18,13 @@ const MAX_READINGS: usize = 64;
 const MAX_SOURCES: usize = 8;
 
 /// One place where a fact was read: a line of a saved output, or a file of the machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Which output or file.
+    #[serde(flatten)]
     pub from: Arc<Provenance>,
     /// 1-based line; `None` where the file as a whole is the fact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
 
@@ -52,14 +55,8 @@ impl fmt::Display for Origin {
     }
 }
 
-impl Serialize for Origin {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 /// One value, and every place that says the same without another value in between.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading<T> {
     /// What was read.
     pub value: T,
@@ -217,24 +214,71 @@ impl<T: PartialEq> Fact<T> {
     }
 }
 
-/// `{"value": …, "sources": […]}`, with `"readings"` where they differ, or `{"missing": reason, "why": …}`.
-impl<T: Serialize + PartialEq> Serialize for Fact<T> {
+/// `{"value": …, "sources": […]}`, `{"readings": [{"value": …, "sources": […]}, …]}` where they differ, or
+/// `{"missing": reason, "why": …}`: nothing is lost on the way out and back.
+impl<T: Serialize> Serialize for Fact<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        match self.get() {
-            Ok(value) => {
-                map.serialize_entry("value", value)?;
-                map.serialize_entry("sources", self.sources())?;
-                if !self.agreed() {
-                    map.serialize_entry("readings", &self.readings().collect::<Vec<_>>())?;
-                }
+        match self {
+            Self::Seen(seen) if seen.later.is_empty() => {
+                map.serialize_entry("value", &seen.first.value)?;
+                map.serialize_entry("sources", &seen.first.sources)?;
             }
-            Err(missing) => {
+            Self::Seen(_) => {
+                map.serialize_entry("readings", &self.readings().collect::<Vec<_>>())?;
+            }
+            Self::Missing(missing) => {
                 map.serialize_entry("missing", &missing.reason)?;
                 map.serialize_entry("why", &missing.why)?;
             }
         }
         map.end()
+    }
+}
+
+/// The three forms of a fact in one.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+struct Written<T> {
+    #[serde(default, deserialize_with = "present")]
+    value: Option<T>,
+    #[serde(default)]
+    sources: Vec<Origin>,
+    #[serde(default)]
+    readings: Vec<Reading<T>>,
+    missing: Option<Reason>,
+    #[serde(default)]
+    why: String,
+}
+
+/// A value that is there, also where it is `null`.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fact<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Written::deserialize(deserializer)?;
+        if let Some(value) = written.value {
+            let sources = written.sources;
+            return Ok(Self::Seen(Seen {
+                first: Reading { value, sources },
+                later: Vec::new(),
+            }));
+        }
+        let mut readings = written.readings.into_iter();
+        if let Some(first) = readings.next() {
+            return Ok(Self::Seen(Seen {
+                first,
+                later: readings.collect(),
+            }));
+        }
+        match written.missing {
+            Some(reason) => Ok(Self::missing(reason, written.why)),
+            None => Err(D::Error::custom(
+                "a fact with neither value nor readings, and not missing either",
+            )),
+        }
     }
 }
 
@@ -353,17 +397,28 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_told_as_json() -> Result<(), serde_json::Error> {
-        let fact = Fact::seen(1_u32, origin("e", 3));
+    fn facts_go_out_as_json_and_come_back_whole() -> Result<(), serde_json::Error> {
+        let seen = Fact::seen(1_u32, origin("e", 3));
         assert_eq!(
-            serde_json::to_string(&fact)?,
-            r#"{"value":1,"sources":["e:3"]}"#
+            serde_json::to_string(&seen)?,
+            r#"{"value":1,"sources":[{"file":"e","tool":"rdma-link","section":0,"line":3}]}"#
         );
-        let fact: Fact<u32> = Fact::missing(Reason::NoTool, "no tool");
+        let missing: Fact<u32> = Fact::missing(Reason::NoTool, "no tool");
         assert_eq!(
-            serde_json::to_string(&fact)?,
+            serde_json::to_string(&missing)?,
             r#"{"missing":"no-tool","why":"no tool"}"#
         );
+        let mut several = seen.clone();
+        several.see(2, origin("f", 1));
+        several.see(1, origin("f", 9));
+        for fact in [seen, missing, several, Fact::default()] {
+            let text = serde_json::to_string(&fact)?;
+            assert_eq!(serde_json::from_str::<Fact<u32>>(&text)?, fact, "{text}");
+        }
+        let nothing: Fact<Option<u32>> = Fact::seen(None, origin("g", 1));
+        let text = serde_json::to_string(&nothing)?;
+        assert_eq!(serde_json::from_str::<Fact<Option<u32>>>(&text)?, nothing);
+        assert!(serde_json::from_str::<Fact<u32>>("{}").is_err());
         Ok(())
     }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, Merge, Origin, merge_fields};
 use super::pci::PcieLink;
 use super::rdma::DevNode;
 
 /// All GPUs that any source names, and what their driver says.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Gpus {
     /// One each; which is which is told by index, UUID or PCI address.
     pub gpus: GpuList,
@@ -64,7 +65,7 @@ impl Gpus {
 }
 
 /// What a tool printed in place of an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolError {
     /// Where.
     pub origin: Origin,
@@ -73,7 +74,8 @@ pub struct ToolError {
 }
 
 /// IMEX: the service and the channels that a container needs for multi-node NVLink.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Imex {
     /// The driver knows channels (`/proc/devices`).
     pub registered: Fact<bool>,
@@ -93,7 +95,7 @@ merge_fields!(Imex {
 });
 
 /// GPUs in order of first sight.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GpuList(Vec<Gpu>);
 
@@ -145,7 +147,8 @@ impl Merge for GpuList {
 }
 
 /// One GPU.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Gpu {
     /// Index that `nvidia-smi` gives it in this container.
     pub index: Fact<u32>,
@@ -205,7 +208,7 @@ merge_fields!(Gpu {
 });
 
 /// State of one NVLink.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkState {
     /// Carries traffic.
@@ -219,7 +222,8 @@ pub enum LinkState {
 }
 
 /// One NVLink of a GPU.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NvLink {
     /// Its state.
     pub state: Fact<LinkState>,
@@ -230,7 +234,8 @@ pub struct NvLink {
 merge_fields!(NvLink { state, mb_per_s });
 
 /// Attachment of a GPU to the NVLink fabric, as the driver words it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Fabric {
     /// `Completed`, `In Progress`, `Not Started`, `Not Supported`, `N/A`.
     pub state: Fact<String>,

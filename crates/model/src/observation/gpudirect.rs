@@ -1,12 +1,13 @@
 //! Signs that network cards can reach GPU memory, apart from modules and what UCX says.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, merge_fields};
 use super::rdma::DevNode;
 
 /// Each sign by itself; none alone is proof.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct GpuDirect {
     /// The CUDA driver says that it exports dma-buf.
     pub cuda_dmabuf: Fact<bool>,

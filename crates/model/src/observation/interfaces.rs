@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, merge_fields};
 
 /// Network interfaces, by name.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Interfaces {
     /// By name, such as `eth0`.
     pub interfaces: BTreeMap<String, Interface>,
@@ -22,7 +23,8 @@ merge_fields!(Interfaces {
 });
 
 /// One interface.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Interface {
     /// Addresses with prefix length; empty: none.
     pub addresses: Fact<Vec<(IpAddr, u8)>>,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, merge_fields};
 
 /// One resource limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
     /// So many; bytes for memory, files for open files.
@@ -17,7 +17,7 @@ pub enum Limit {
 }
 
 /// Linux capabilities as a bit set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Capabilities(pub u64);
 
@@ -38,7 +38,8 @@ impl Capabilities {
 }
 
 /// Limits and rights.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// Locked memory, soft, bytes.
     pub memlock_soft: Fact<Limit>,

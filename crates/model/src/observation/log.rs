@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fact::{Merge, Origin};
 
 /// Log lines that mean something.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Log {
     /// Events in order, equal ones folded.
     pub events: Vec<Event>,
@@ -91,7 +92,7 @@ impl Log {
 }
 
 /// Who writes a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Component {
     /// UCX.
@@ -115,7 +116,7 @@ pub enum Component {
 }
 
 /// How grave the writer calls it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Trace or debug.
@@ -131,7 +132,7 @@ pub enum Severity {
 }
 
 /// One line that means something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Where it is, the first time.
     pub origin: Origin,
@@ -159,7 +160,8 @@ impl Event {
 }
 
 /// The process that writes a line.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Process {
     /// Host name; in a pod its name.
     pub host: Option<String>,
@@ -170,7 +172,7 @@ pub struct Process {
 }
 
 /// How far the peer of an endpoint is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// The process itself.
@@ -184,7 +186,7 @@ pub enum Scope {
 }
 
 /// A lane: transport and device.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Lane {
     /// `rc_mlx5`, `tcp`, `cuda_ipc`.
     pub transport: String,
@@ -193,7 +195,7 @@ pub struct Lane {
 }
 
 /// `ucp_context_0 inter-node cfg#1 tag(rc_mlx5/mlx5_0:1)`. A hint: emulation does not show in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneLine {
     /// Where.
     pub origin: Origin,
@@ -210,7 +212,7 @@ pub struct LaneLine {
 }
 
 /// Which layout a protocol table has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TableLayout {
     /// One title row (up to UCX 1.21).
@@ -220,7 +222,7 @@ pub enum TableLayout {
 }
 
 /// What UCX does for one operation, memory kind and peer (`UCX_PROTO_INFO=y`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProtocolTable {
     /// Where.
     pub origin: Origin,
@@ -251,7 +253,7 @@ pub struct ProtocolTable {
 }
 
 /// One range of sizes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProtocolRow {
     /// First and last byte count as printed: `0`, `2K`, `inf`.
     pub range: (String, String),

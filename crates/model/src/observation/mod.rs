@@ -23,7 +23,7 @@ mod unanswered;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use fact::merge_fields;
 pub use fact::{Fact, Merge, Missing, Origin, Reading, Seen};
@@ -31,7 +31,8 @@ pub use section::{Completeness, NotRead, Provenance, Section, Tool, Unrecognised
 pub use unanswered::Unanswered;
 
 /// Everything that was observed at one place.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Observation {
     /// Outputs that were recognised, in order.
     pub sections: Vec<Section>,
@@ -61,7 +62,7 @@ pub struct Observation {
     pub log: log::Log,
     /// The same by the pod or host that the text names, so that machines can be told apart; what stands under no name
     /// has the empty one.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, Self>,
 }
 

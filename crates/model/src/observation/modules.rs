@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, Origin, merge_fields};
 
 /// Kernel modules, and the signs of GPUDirect that they leave.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Modules {
     /// By name with `_`, such as `nvidia_peermem`.
     pub modules: BTreeMap<String, Module>,
@@ -24,7 +25,8 @@ merge_fields!(Modules {
 });
 
 /// One module.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Module {
     /// Whether it is loaded.
     pub loaded: Fact<bool>,
@@ -47,7 +49,7 @@ merge_fields!(Module {
 });
 
 /// One list of modules.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleListing {
     /// Where.
     pub origin: Origin,

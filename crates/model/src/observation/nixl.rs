@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::process::MappedLibrary;
 
 /// An agent that was made in the engine's place: with its interpreter, its libraries and its settings.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Trial {
     /// The engine's process whose place was taken.
     pub process: u32,
@@ -32,7 +33,8 @@ pub struct Trial {
 }
 
 /// A backend that an agent tried to make.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TriedBackend {
     /// `UCX`, `LIBFABRIC`.
     pub name: String,
@@ -41,7 +43,8 @@ pub struct TriedBackend {
 }
 
 /// A transport in UCX's list of available transports and devices.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct OfferedTransport {
     /// `network`, `intra-node`, `accelerator`, `loopback`.
     pub kind: String,
@@ -56,7 +59,8 @@ pub struct OfferedTransport {
 }
 
 /// One page of metrics of the engine.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Scrape {
     /// Port on the loopback interface.
     pub port: u16,

@@ -1,11 +1,12 @@
 //! PCI devices and their links.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, merge_fields};
 
 /// Speed and width of a PCIe link. GPUs lower both when idle; network cards do not.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PcieLink {
     /// Now, in MT/s (16000 is 16 GT/s).
     pub speed_mts: Fact<u32>,
@@ -31,7 +32,8 @@ merge_fields!(PcieLink {
 });
 
 /// One PCI function of an inventory.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PciDevice {
     /// Class name as `lspci` prints it: `Infiniband controller`.
     pub class_name: Fact<String>,

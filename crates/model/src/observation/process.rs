@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, merge_fields};
 use super::limits::Limits;
 
 /// Processes of inference engines, and settings that are seen without a process.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Processes {
     /// By process number.
     pub processes: BTreeMap<u32, Process>,
@@ -32,7 +33,7 @@ merge_fields!(Processes {
 });
 
 /// A TCP socket that listens.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Listener {
     /// Where: `0.0.0.0`, `::`, `127.0.0.1`, or one address.
     pub address: IpAddr,
@@ -43,7 +44,8 @@ pub struct Listener {
 }
 
 /// One process of an engine.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Process {
     /// Name of the program, without its arguments.
     pub name: Fact<String>,
@@ -93,7 +95,7 @@ merge_fields!(Process {
 });
 
 /// A library file that a process has mapped.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MappedLibrary {
     /// `libucp`, `libuct_ib`, `libuct_cuda`, `libnixl`, `libibverbs`, `libfabric`, `libnccl`, `libgdrapi`.
     pub library: String,

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, Origin, merge_fields};
 use super::pci::PcieLink;
 
 /// All RDMA devices that any source names.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Rdma {
     /// By name, such as `mlx5_0`.
     pub devices: BTreeMap<String, Device>,
@@ -41,7 +42,7 @@ merge_fields!(Rdma {
 });
 
 /// One source's list of devices.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     /// Who says so.
     pub origin: Origin,
@@ -54,7 +55,7 @@ pub struct Listing {
 }
 
 /// One table of GIDs over all devices (`show_gids`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GidTable {
     /// Where.
     pub origin: Origin,
@@ -65,7 +66,7 @@ pub struct GidTable {
 }
 
 /// How network namespaces share RDMA devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetnsMode {
     /// Every namespace sees every device.
@@ -75,7 +76,7 @@ pub enum NetnsMode {
 }
 
 /// What stands behind a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Function {
     /// A whole PCI device.
@@ -94,7 +95,8 @@ pub fn has_software_name(device: &str) -> bool {
 }
 
 /// One RDMA device.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Device {
     /// By port number, from 1.
     pub ports: BTreeMap<u32, Port>,
@@ -174,7 +176,7 @@ merge_fields!(Device {
 });
 
 /// Logical state of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PortState {
     /// Nothing is known to the device.
@@ -194,7 +196,7 @@ pub enum PortState {
 }
 
 /// Physical state of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhysState {
     /// Asleep.
@@ -216,7 +218,7 @@ pub enum PhysState {
 }
 
 /// What the port speaks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkLayer {
     /// InfiniBand.
@@ -230,7 +232,8 @@ pub enum LinkLayer {
 }
 
 /// One port of a device.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Port {
     /// Logical state.
     pub state: Fact<PortState>,
@@ -296,7 +299,7 @@ merge_fields!(Port {
 });
 
 /// What kind of address a GID is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GidType {
     /// InfiniBand.
     #[serde(rename = "ib")]
@@ -313,7 +316,8 @@ pub enum GidType {
 }
 
 /// One entry of a GID table.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Gid {
     /// The address, all 128 bits.
     pub address: Fact<Ipv6Addr>,
@@ -342,7 +346,8 @@ impl Gid {
 }
 
 /// One node below `/dev`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DevNode {
     /// Whether it is there.
     pub exists: Fact<bool>,

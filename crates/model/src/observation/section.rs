@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// The tool, log or place of the machine that a text comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tool {
     /// `ibstat`.
@@ -85,7 +85,7 @@ pub enum Tool {
 }
 
 /// One output or file that facts come from. Shared by all facts of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The path as given, `-`, or the path that was read.
     pub file: String,
@@ -94,13 +94,15 @@ pub struct Provenance {
     /// Number of this output within its file, from 0. The same tool twice in one file has two numbers.
     pub section: u32,
     /// The pod or host that the text names as its place, by a shell prompt or a caption.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// The command that the text shows before its output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
 
 /// How an output ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Completeness {
     /// Nothing shows that a part is missing.
@@ -112,10 +114,9 @@ pub enum Completeness {
 }
 
 /// One output that was recognised.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     /// Where it is.
-    #[serde(serialize_with = "inner")]
     pub from: Arc<Provenance>,
     /// 1-based first and last line.
     pub lines: (u32, u32),
@@ -124,7 +125,7 @@ pub struct Section {
 }
 
 /// Why an input gave nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotRead {
     /// Nothing in it.
@@ -140,7 +141,7 @@ pub enum NotRead {
 }
 
 /// An input, or the rest of one, that gave no facts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unrecognised {
     /// The path as given.
     pub file: String,
@@ -148,8 +149,4 @@ pub struct Unrecognised {
     pub why: NotRead,
     /// Its first line, clipped and without control characters.
     pub first_line: String,
-}
-
-fn inner<S: Serializer>(from: &Arc<Provenance>, serializer: S) -> Result<S::Ok, S::Error> {
-    from.as_ref().serialize(serializer)
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, Origin, merge_fields};
 
 /// Libraries and what they say of themselves.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Software {
     /// UCX builds: one per `ucx_info -v`, log line or file.
     pub ucx: Vec<UcxBuild>,
@@ -42,7 +43,7 @@ merge_fields!(Software {
 });
 
 /// One UCX library.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UcxBuild {
     /// Where it is told.
     pub origin: Origin,
@@ -94,7 +95,7 @@ impl UcxBuild {
 }
 
 /// What `ucx_info -d` lists.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UcxResources {
     /// Where.
     pub origin: Origin,
@@ -112,7 +113,8 @@ pub struct UcxResources {
 }
 
 /// One memory domain of UCX.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MemoryDomain {
     /// `mlx5_0`, `cuda_cpy`.
     pub name: String,
@@ -139,7 +141,8 @@ impl MemoryDomain {
 }
 
 /// One transport and device of UCX.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UcxTransport {
     /// Memory domain that it belongs to.
     pub domain: Option<String>,
@@ -158,7 +161,7 @@ pub struct UcxTransport {
 }
 
 /// What `fi_info` lists.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FabricListing {
     /// Where.
     pub origin: Origin,
@@ -173,7 +176,8 @@ pub struct FabricListing {
 }
 
 /// One entry of `fi_info`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FabricEntry {
     /// `efa`, `verbs;ofi_rxm`, `tcp`.
     pub provider: String,
@@ -203,7 +207,7 @@ impl FabricEntry {
 }
 
 /// A provider that libibverbs could not use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderProblem {
     /// Where.
     pub origin: Origin,

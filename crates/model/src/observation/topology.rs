@@ -1,11 +1,12 @@
 //! How near GPUs and network cards are to each other.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fact::{Origin, merge_fields};
 
 /// Every matrix that was read; several are not joined, because their columns may differ.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Topology {
     /// Paths between GPUs and network cards.
     pub matrices: Vec<Matrix>,
@@ -16,7 +17,7 @@ pub struct Topology {
 merge_fields!(Topology { matrices, p2p });
 
 /// What a cell of the matrix says.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// The device itself.
@@ -54,7 +55,7 @@ impl Level {
 }
 
 /// What the matrix can show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatrixKind {
     /// `topo -m`, as the text itself shows: it has NVLink cells, or its command line is there.
@@ -66,7 +67,7 @@ pub enum MatrixKind {
 }
 
 /// A column that stands for a network card.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicColumn {
     /// Its title: `NIC0`, or a device name on old drivers.
     pub label: String,
@@ -82,7 +83,7 @@ impl NicColumn {
 }
 
 /// One row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MatrixRow {
     /// 1-based line of the text; 0 where it was not text.
     pub line: u32,
@@ -99,7 +100,7 @@ pub struct MatrixRow {
 }
 
 /// One matrix of GPUs and network cards.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Matrix {
     /// Where.
     pub origin: Origin,
@@ -174,7 +175,7 @@ impl Matrix {
 }
 
 /// Peer access between GPUs (`topo -p2p`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct P2pMatrix {
     /// Where.
     pub origin: Origin,

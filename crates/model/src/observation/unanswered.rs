@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::result::Reason;
 
 /// Why a tool told nothing, or not all.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unanswered {
     /// It was started, took too long and was ended.
     Hangs,

@@ -12,6 +12,7 @@ mod software;
 mod topology;
 mod values;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use model::observation::{
@@ -79,10 +80,10 @@ fn section(stream: &Stream) -> Section {
 }
 
 /// Why a tool of the script gave nothing, by its command line: for the part of a report that says what is missing.
-pub fn tools_without_output(stream: &Stream) -> Vec<(&'static str, Unanswered)> {
+pub fn tools_without_output(stream: &Stream) -> Vec<(Cow<'static, str>, Unanswered)> {
     let facts = Facts::new(stream);
     COMMANDS
         .iter()
-        .filter_map(|(id, command)| Some((*command, facts.tool_gap(id)?)))
+        .filter_map(|(id, command)| Some((Cow::Borrowed(*command), facts.tool_gap(id)?)))
         .collect()
 }

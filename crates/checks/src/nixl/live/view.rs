@@ -5,10 +5,13 @@ use model::observation::process::{MappedLibrary, Process};
 use model::observation::{Fact, Observation};
 use model::{Fault, PodObject, Role, Worker};
 
+use serde::{Deserialize, Serialize};
+
 use crate::node_view::NodeFacts;
 
 /// What `nixl` looks at beside what the collecting script tells.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Beside {
     /// The container's log; `None` where nobody asked for it.
     pub log: Option<Result<LogSeen, Fault>>,
@@ -17,7 +20,8 @@ pub struct Beside {
 }
 
 /// What a log shows.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LogSeen {
     /// What was read in it.
     pub seen: Observation,
@@ -26,7 +30,8 @@ pub struct LogSeen {
 }
 
 /// What an agent in the engine's place told.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TrialSeen {
     /// What it found out.
     pub trial: Trial,
@@ -35,7 +40,7 @@ pub struct TrialSeen {
 }
 
 /// Why there was no agent in the engine's place.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoTrial {
     /// The pod does not look like a KV worker, and nobody insisted.
     NotAKvWorker(String),

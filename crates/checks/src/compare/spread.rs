@@ -1,0 +1,63 @@
+//! How a value spreads over workers: which one most have, and who has another.
+
+use std::collections::BTreeMap;
+
+use crate::pod::view::PodView;
+
+/// A worker with its value.
+pub(crate) type Valued<'p> = (&'p PodView<'p>, String);
+
+/// What most workers have, and the others.
+#[derive(Debug)]
+pub(crate) struct Spread<'p> {
+    /// What more than half have.
+    pub(crate) common: String,
+    /// Workers whose value is known.
+    pub(crate) known: usize,
+    /// Those that have another value.
+    pub(crate) others: Vec<Valued<'p>>,
+}
+
+/// The value that more than half of the workers have. With fewer than three nobody is the odd one, and where all
+/// differ the value is each worker's own.
+pub(crate) fn majority<'p>(values: Vec<Valued<'p>>) -> Option<Spread<'p>> {
+    const FEWEST: usize = 3;
+    let known = values.len();
+    if known < FEWEST {
+        return None;
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, value) in &values {
+        let count = counts.entry(value).or_default();
+        *count = count.saturating_add(1);
+    }
+    let (common, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    if count.saturating_mul(2) <= known {
+        return None;
+    }
+    let common = common.to_owned();
+    let others = values
+        .into_iter()
+        .filter(|(_, value)| *value != common)
+        .collect();
+    Some(Spread {
+        common,
+        known,
+        others,
+    })
+}
+
+/// Workers by their value, in the order of first sight.
+pub(crate) fn by_value<'p>(values: Vec<Valued<'p>>) -> Vec<(String, Vec<&'p PodView<'p>>)> {
+    let mut at: BTreeMap<String, usize> = BTreeMap::new();
+    let mut groups: Vec<(String, Vec<&'p PodView<'p>>)> = Vec::new();
+    for (pod, value) in values {
+        let next = groups.len();
+        let place = *at.entry(value.clone()).or_insert(next);
+        match groups.get_mut(place) {
+            Some((_, pods)) => pods.push(pod),
+            None => groups.push((value, vec![pod])),
+        }
+    }
+    groups
+}

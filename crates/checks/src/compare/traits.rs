@@ -1,0 +1,390 @@
+//! What replicas of one workload have in common, as words that can be held against each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::observation::gpu::LinkState;
+use model::observation::limits::{Capabilities, Limit};
+use model::observation::modules::Presence;
+use model::observation::process::Process;
+use model::{Observation, Value};
+use settings::catalogue::{self, Relevance};
+
+use super::layers::Layer;
+use super::rails::Rails;
+use crate::pod::view::PodView;
+
+/// One thing that replicas have in common.
+pub(crate) struct Trait {
+    pub(crate) layer: Layer,
+    /// `active RDMA ports`.
+    pub(crate) what: &'static str,
+    /// Worth knowing, and no more.
+    pub(crate) note: bool,
+    /// The value in words; `None` where it is not known.
+    pub(crate) of: fn(&PodView<'_>) -> Option<String>,
+}
+
+const fn warns(
+    layer: Layer,
+    what: &'static str,
+    of: fn(&PodView<'_>) -> Option<String>,
+) -> Trait {
+    Trait {
+        layer,
+        what,
+        note: false,
+        of,
+    }
+}
+
+const fn notes(
+    layer: Layer,
+    what: &'static str,
+    of: fn(&PodView<'_>) -> Option<String>,
+) -> Trait {
+    Trait {
+        layer,
+        what,
+        note: true,
+        of,
+    }
+}
+
+/// All of them but settings, whose names are not known before.
+pub(crate) const TRAITS: &[Trait] = &[
+    warns(Layer::Spec, "image", image),
+    warns(Layer::Spec, "resources", resources),
+    warns(Layer::Spec, "claims", claims),
+    warns(Layer::Spec, "added capabilities", capabilities),
+    warns(Layer::Spec, "user", user),
+    warns(Layer::Spec, "privileged", |pod| {
+        Some(yes(pod.container?.privileged))
+    }),
+    warns(Layer::Spec, "host network", |pod| {
+        Some(yes(pod.object.host_network))
+    }),
+    warns(Layer::Spec, "mounts", mounts),
+    warns(Layer::Rails, "active RDMA ports", |pod| {
+        Rails::of(pod).map(|rails| rails.count())
+    }),
+    warns(Layer::Rails, "rates", |pod| Rails::of(pod)?.rates()),
+    warns(Layer::Rails, "fabric", |pod| {
+        let fabrics = Rails::of(pod)?.fabrics();
+        let words: Vec<&str> = fabrics.iter().map(|fabric| fabric.word()).collect();
+        (!words.is_empty()).then(|| words.join(" and "))
+    }),
+    warns(Layer::Rails, "packet size", |pod| {
+        let mtus = Rails::of(pod)?.mtus()?;
+        Some(words(mtus.iter().map(u32::to_string)))
+    }),
+    warns(Layer::Rails, "RoCE version of the GIDs", |pod| {
+        Rails::of(pod)?.roce_versions().map(str::to_owned)
+    }),
+    warns(Layer::Rails, "InfiniBand subnets", |pod| {
+        let subnets = Rails::of(pod)?.subnets()?;
+        Some(words(subnets.iter().map(|prefix| format!("{prefix:016x}"))))
+    }),
+    warns(Layer::Rails, "InfiniBand partitions", |pod| {
+        let partitions = Rails::of(pod)?.partitions()?;
+        Some(words(partitions.iter().map(|(key, full)| {
+            format!("0x{:04x}", key | if *full { 0x8000 } else { 0 })
+        })))
+    }),
+    warns(Layer::Rails, "device nodes", device_nodes),
+    warns(Layer::Rails, "drivers", |pod| {
+        Rails::of(pod)?.device_words(|device| device.driver.value())
+    }),
+    notes(Layer::Rails, "cards", |pod| {
+        Rails::of(pod)?.device_words(|device| device.hca_type.value())
+    }),
+    notes(Layer::Rails, "firmware", |pod| {
+        Rails::of(pod)?.device_words(|device| device.firmware.value())
+    }),
+    warns(Layer::Gpus, "GPUs", gpus),
+    warns(Layer::Gpus, "GPU driver", |pod| {
+        pod.seen()?.gpu.driver_version.value().cloned()
+    }),
+    warns(Layer::Gpus, "kernel modules of the GPU", |pod| {
+        pod.seen()?
+            .gpu
+            .open_kernel_modules
+            .value()
+            .map(|open| (if *open { "open" } else { "proprietary" }).to_owned())
+    }),
+    warns(Layer::Gpus, "nvidia_peermem", |pod| {
+        module(pod.seen()?, "nvidia_peermem")
+    }),
+    warns(Layer::Gpus, "GDRCopy", |pod| {
+        let node = &pod.seen()?.gpudirect.gdrcopy_node.exists;
+        node.value().map(|there| yes(*there))
+    }),
+    warns(Layer::Gpus, "NVLinks that are up", nvlinks),
+    warns(Layer::Gpus, "NVLink fabric", nvlink_fabric),
+    warns(Layer::Gpus, "IMEX channels", |pod| {
+        let channels = pod.seen()?.gpu.imex.channels.value()?;
+        Some(channels.len().to_string())
+    }),
+    warns(Layer::Software, "NIXL", nixl_version),
+    warns(Layer::Software, "libraries", libraries),
+    warns(Layer::Software, "verbs providers", |pod| {
+        let providers = pod.seen()?.software.verbs_providers.value()?;
+        Some(words(providers.iter().cloned()))
+    }),
+    warns(Layer::Software, "transports that UCX offers", offered),
+    warns(Layer::Software, "backends of NIXL", backends),
+    notes(Layer::Software, "kernel", |pod| {
+        pod.seen()?.host.kernel.value().cloned()
+    }),
+    warns(Layer::Limits, "locked memory", |pod| {
+        let limits = &engine(pod)?.limits;
+        limits.memlock_soft.value().map(|limit| match limit {
+            Limit::Unlimited => "unlimited".to_owned(),
+            Limit::Value(bytes) => format!("{bytes} bytes"),
+        })
+    }),
+    warns(Layer::Limits, "effective IPC_LOCK", |pod| {
+        let set = engine(pod)?.limits.capabilities.value()?;
+        Some(yes(set.has(Capabilities::IPC_LOCK)))
+    }),
+    warns(Layer::Limits, "user of the engine", |pod| {
+        engine(pod)?.limits.uid.value().map(u32::to_string)
+    }),
+    warns(Layer::Limits, "size of /dev/shm", |pod| {
+        let bytes = pod.seen()?.limits.shm_bytes.value()?;
+        Some(format!("{bytes} bytes"))
+    }),
+    warns(Layer::Limits, "open files", |pod| {
+        let limits = &engine(pod)?.limits;
+        limits.open_files_soft.value().map(|limit| match limit {
+            Limit::Unlimited => "unlimited".to_owned(),
+            Limit::Value(count) => count.to_string(),
+        })
+    }),
+];
+
+fn yes(it_is: bool) -> String {
+    (if it_is { "yes" } else { "no" }).to_owned()
+}
+
+fn words(list: impl Iterator<Item = String>) -> String {
+    let list: BTreeSet<String> = list.collect();
+    if list.is_empty() {
+        return "none".to_owned();
+    }
+    list.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+fn image(pod: &PodView<'_>) -> Option<String> {
+    pod.container?.image.clone()
+}
+
+fn resources(pod: &PodView<'_>) -> Option<String> {
+    let all = &pod.container?.resources;
+    Some(words(all.iter().map(|(name, n)| format!("{name}: {n}"))))
+}
+
+fn claims(pod: &PodView<'_>) -> Option<String> {
+    // Names of claims that were made for one pod are its own.
+    Some(words(pod.container?.claims.iter().cloned()))
+}
+
+fn capabilities(pod: &PodView<'_>) -> Option<String> {
+    Some(words(pod.container?.capabilities.iter().cloned()))
+}
+
+fn user(pod: &PodView<'_>) -> Option<String> {
+    let user = pod.container?.run_as_user;
+    Some(user.map_or_else(|| "of the image".to_owned(), |user| user.to_string()))
+}
+
+fn mounts(pod: &PodView<'_>) -> Option<String> {
+    let all = &pod.container?.mounts;
+    Some(words(all.iter().map(|(path, what)| format!("{path} ({what})"))))
+}
+
+/// Nodes that user space opens devices by.
+fn device_nodes(pod: &PodView<'_>) -> Option<String> {
+    let rdma = &pod.seen()?.rdma;
+    rdma.nodes_present.value()?;
+    let verbs = rdma
+        .nodes
+        .iter()
+        .filter(|(name, node)| name.starts_with("uverbs") && node.exists.value() == Some(&true));
+    let mut there = 0_usize;
+    let mut open = 0_usize;
+    for (_, node) in verbs {
+        there = there.saturating_add(1);
+        open = open.saturating_add(usize::from(node.opens.value() != Some(&false)));
+    }
+    Some(if there == open {
+        format!("{there} uverbs")
+    } else {
+        format!("{there} uverbs, {open} of which can be opened")
+    })
+}
+
+fn gpus(pod: &PodView<'_>) -> Option<String> {
+    let gpus = &pod.seen()?.gpu.gpus;
+    if gpus.is_empty() {
+        return None;
+    }
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    let with_node = gpus
+        .iter()
+        .any(|gpu| gpu.node.exists.value() == Some(&true));
+    for gpu in gpus
+        .iter()
+        .filter(|gpu| !with_node || gpu.node.exists.value() == Some(&true))
+    {
+        let name = gpu.name.value().map_or("GPU", String::as_str);
+        let count = kinds.entry(name).or_default();
+        *count = count.saturating_add(1);
+    }
+    Some(words(kinds.iter().map(|(name, n)| format!("{n} x {name}"))))
+}
+
+fn module(seen: &Observation, name: &str) -> Option<String> {
+    match seen.modules.presence(name) {
+        Presence::Loaded => Some("loaded".to_owned()),
+        Presence::Absent => Some("not loaded".to_owned()),
+        Presence::Unknown => None,
+    }
+}
+
+fn nvlinks(pod: &PodView<'_>) -> Option<String> {
+    let gpus = &pod.seen()?.gpu.gpus;
+    let mut up = 0_usize;
+    let mut known = false;
+    for link in gpus.iter().flat_map(|gpu| gpu.links.values()) {
+        known = true;
+        up = up.saturating_add(usize::from(link.state.value() == Some(&LinkState::Up)));
+    }
+    known.then(|| up.to_string())
+}
+
+fn nvlink_fabric(pod: &PodView<'_>) -> Option<String> {
+    let states: BTreeSet<String> = pod
+        .seen()?
+        .gpu
+        .gpus
+        .iter()
+        .filter_map(|gpu| {
+            let state = gpu.fabric.state.value()?;
+            Some(match gpu.fabric.status.value() {
+                Some(status) => format!("{state}, {status}"),
+                None => state.clone(),
+            })
+        })
+        .collect();
+    (!states.is_empty()).then(|| words(states.into_iter()))
+}
+
+/// The engine's process, as the rules of settings take it.
+fn engine<'p>(pod: &PodView<'p>) -> Option<&'p Process> {
+    let pid = pod.live?.process?;
+    pod.seen()?.process.processes.get(&pid)
+}
+
+/// The version of NIXL that an agent in the engine's place reports, else that of its package.
+pub(super) fn nixl_version(pod: &PodView<'_>) -> Option<String> {
+    let facts = pod.facts?;
+    let trial = facts
+        .nixl
+        .as_ref()
+        .and_then(|beside| beside.trial.as_ref()?.as_ref().ok());
+    trial
+        .and_then(|seen| seen.trial.version.clone())
+        .or_else(|| facts.observation.software.nixl_version.value().cloned())
+}
+
+/// Files of libraries of the KV path that the engine has mapped.
+fn libraries(pod: &PodView<'_>) -> Option<String> {
+    const SHOWN: [&str; 6] = [
+        "libnixl",
+        "libucp",
+        "libuct",
+        "libibverbs",
+        "libfabric",
+        "libplugin_UCX",
+    ];
+    let all = engine(pod)?.libraries.value()?;
+    let paths = all
+        .iter()
+        .filter(|library| SHOWN.contains(&library.library.as_str()))
+        .map(|library| library.path.clone());
+    Some(words(paths))
+}
+
+fn offered(pod: &PodView<'_>) -> Option<String> {
+    let beside = pod.facts?.nixl.as_ref()?;
+    let trial = beside.trial.as_ref()?.as_ref().ok()?;
+    let offered = trial.trial.offered.as_ref()?;
+    Some(words(
+        offered
+            .iter()
+            .filter(|transport| transport.enabled)
+            .map(|transport| transport.name.clone()),
+    ))
+}
+
+fn backends(pod: &PodView<'_>) -> Option<String> {
+    let beside = pod.facts?.nixl.as_ref()?;
+    let trial = beside.trial.as_ref()?.as_ref().ok()?;
+    let tried = &trial.trial.backends;
+    (!tried.is_empty()).then(|| {
+        words(tried.iter().map(|backend| match backend.error {
+            None => backend.name.clone(),
+            Some(_) => format!("{} fails", backend.name),
+        }))
+    })
+}
+
+/// Words in a name that tell that its value is each worker's own.
+const OWN: [&str; 9] = [
+    "PORT", "HOST", "ADDR", "RANK", "ENDPOINT", "NODE_ID", "INSTANCE", "NAMESPACE", "IFACE",
+];
+
+/// Whether a setting of that name is compared at all.
+fn compared(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let own = OWN.iter().any(|word| upper.contains(word));
+    let matters = !name.starts_with(|c: char| c.is_ascii_uppercase())
+        || catalogue::lookup(name).is_some_and(|variable| {
+            matches!(
+                variable.relevance,
+                Relevance::Critical | Relevance::Relevant
+            )
+        });
+    matters && !own
+}
+
+/// Names of settings that any of the workers has and that are compared.
+pub(crate) fn setting_names<'p>(pods: &[&'p PodView<'p>]) -> BTreeSet<&'p str> {
+    pods.iter()
+        .filter_map(|pod| pod.live)
+        .flat_map(|live| &live.worker.settings)
+        .map(|setting| setting.name.as_str())
+        .filter(|name| compared(name))
+        .collect()
+}
+
+/// A worker's setting; `None` where it is not known, or a value of its own.
+pub(crate) fn setting(pod: &PodView<'_>, name: &str) -> Option<String> {
+    let live = pod.live?;
+    let variable = name.starts_with(|c: char| c.is_ascii_uppercase());
+    let unread = if variable {
+        &live.environment
+    } else {
+        &live.flags
+    };
+    if unread.is_some() {
+        return None;
+    }
+    match live.worker.setting(name) {
+        Some(setting) => match &setting.value {
+            Value::Literal(text) => Some(text.clone()),
+            Value::Dynamic(_) => None,
+        },
+        None => Some("not set".to_owned()),
+    }
+}

@@ -47,6 +47,9 @@ pub struct ProbedPod {
     pub probed: Result<NodeFacts, Fault>,
     /// The pod after it was looked into, where it was read again.
     pub later: Option<PodObject>,
+    /// Its role, where whoever asks says it.
+    #[serde(default)]
+    pub role: Option<Role>,
 }
 
 /// What surrounds the pods.
@@ -187,7 +190,8 @@ fn judged(
         if nixl {
             let mut of_nixl = nixl_of_place(view, prepared.group);
             // A place tells the rest.
-            of_nixl.retain(|r| !node || r.name.starts_with("nixl/") && r.name != ALSO_OF_DEPLOYMENT);
+            of_nixl
+                .retain(|r| !node || r.name.starts_with("nixl/") && r.name != ALSO_OF_DEPLOYMENT);
             results.extend(of_nixl);
         }
         if !node {

@@ -1,5 +1,6 @@
 //! Command line arguments. Help, completions and man pages are made from these definitions.
 
+mod check;
 mod transfer;
 
 use std::ffi::OsString;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub use check::{CheckArgs, ReplayArgs};
 pub use transfer::TransferArgs;
 
 /// Says from evidence whether KV transfer between prefill and decode workers runs over RDMA or NVLink,
@@ -41,6 +43,10 @@ pub enum Command {
     Node(NodeArgs),
     /// NIXL in an engine that runs, here or in pods; between two pods; or in saved logs of one or both sides
     Nixl(NixlArgs),
+    /// A whole deployment: its workers, each and held against each other, prefill against decode
+    Check(CheckArgs),
+    /// Judge a bundle that check --bundle saved, with the same output
+    Replay(ReplayArgs),
     /// What a check or a cause means, when it is no problem, and how to fix it
     Explain(ExplainArgs),
     /// Transport variables: what they do, and what a value does
@@ -189,7 +195,7 @@ are judged as they are, and a result says so. Nothing else is run, and nothing i
 #[command(after_help = NODE_HELP)]
 pub struct NodeArgs {
     /// Judge saved or pasted outputs of tools and logs instead, as one picture; - is standard input
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["pod", "selector", "all"])]
     pub from: Vec<PathBuf>,
     /// What runs there, where nothing else tells: the lack of a fabric is then a failure
     #[arg(long, value_enum, value_name = "ROLE")]
@@ -210,13 +216,13 @@ pub struct NodeArgs {
 #[command(next_help_heading = "Pods of a cluster")]
 pub struct PodArgs {
     /// Pod to look into; may be given several times
-    #[arg(long, value_name = "POD", conflicts_with_all = ["from", "selector", "all"])]
+    #[arg(long, value_name = "POD", conflicts_with_all = ["selector", "all"])]
     pub pod: Vec<String>,
     /// Pods with these labels, as kubectl's option of that name
-    #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with_all = ["from", "all"])]
+    #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "all")]
     pub selector: Option<String>,
     /// Every pod of the namespace that looks like a KV worker, by its labels or its engine's flags
-    #[arg(long, conflicts_with = "from")]
+    #[arg(long)]
     pub all: bool,
     /// Container; without it main, else the one that asks for accelerators
     #[arg(short, long, value_name = "CONTAINER")]
@@ -305,7 +311,7 @@ verdict, 4 no such pod, 5 the cluster cannot be reached or refuses access, 130 i
 #[command(after_help = NIXL_HELP)]
 pub struct NixlArgs {
     /// Judge saved logs of one or both sides; - is standard input
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["pod", "selector", "all"])]
     pub from: Vec<PathBuf>,
     /// What the process is for, where nothing else tells: settings that leave only TCP are then a failure
     #[arg(long, value_enum, value_name = "ROLE")]

@@ -2,6 +2,8 @@
 
 pub mod args;
 mod beside;
+mod bundles;
+mod check;
 mod debug_pods;
 mod decisions;
 mod dry_run;
@@ -16,6 +18,7 @@ mod output;
 mod overwrite;
 mod pods;
 mod render;
+mod replay;
 mod sources;
 mod transfer;
 mod vars;
@@ -94,6 +97,8 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
         Command::Env(args) => env(&args),
         Command::Node(args) => node::run(&args),
         Command::Nixl(args) => nixl::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Explain(args) => explain::text(args.name.as_deref()).and_then(|t| print(&t)),
         Command::Vars(args) => vars::text(&args).and_then(|t| print(&t)),
         Command::Completions { shell } => print(&completions(shell)),

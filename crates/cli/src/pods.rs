@@ -68,6 +68,32 @@ fn as_kubectl(args: &PodArgs) -> Result<PodArgs, String> {
     Ok(args)
 }
 
+/// Which pods are meant, where arguments about pods do not say it.
+#[derive(Debug, Clone)]
+pub(crate) enum Wanted {
+    /// What the arguments about pods say.
+    AsAsked,
+    /// KV workers of a deployment of one of these names.
+    Of(Vec<String>),
+    /// Pods with the first labels prefill, those with the second ones decode.
+    Roles(String, String),
+}
+
+/// Everything about the pods that are meant, for `check`.
+pub(crate) fn gathered(
+    args: &PodArgs,
+    wanted: &Wanted,
+) -> Result<(Vec<ProbedPod>, Around), String> {
+    let args = &as_kubectl(args)?;
+    let access = access(args)?;
+    let (runtime, stop) = runtime()?;
+    let look = Some(beside::Look::Inside { force: false });
+    let looked = runtime.block_on(gather(args, wanted, &access, look, &stop));
+    // Nothing may wait for a credential plugin that hangs.
+    runtime.shutdown_background();
+    Ok(looked)
+}
+
 /// `node` over pods.
 pub(crate) fn node(args: &PodArgs, role: Option<Role>) -> Result<Report, String> {
     let (mut pods, around) = looked(args, None)?;
@@ -100,7 +126,7 @@ pub(crate) fn as_given(args: &PodArgs) -> Result<Vec<(String, ProbedPod)>, Strin
     let found = runtime.block_on(async {
         let cluster = open(&access, &stop).await?;
         let mut found = Vec::new();
-        for pod in meant(args, &*cluster, &mut around, &stop).await {
+        for pod in meant(args, &Wanted::AsAsked, &*cluster, &mut around, &stop).await {
             let (namespace, name) = (&pod.object.namespace, &pod.object.name);
             let text = cluster::named_pod(&*cluster, namespace, name, &stop).await?;
             found.push((text, pod));
@@ -195,7 +221,7 @@ fn looked(args: &PodArgs, nixl: Option<beside::Look>) -> Result<(Vec<ProbedPod>,
     let args = &as_kubectl(args)?;
     let access = access(args)?;
     let (runtime, stop) = runtime()?;
-    let looked = runtime.block_on(gather(args, &access, nixl, &stop));
+    let looked = runtime.block_on(gather(args, &Wanted::AsAsked, &access, nixl, &stop));
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
     Ok(looked)
@@ -217,6 +243,7 @@ pub(crate) fn runtime() -> Result<(tokio::runtime::Runtime, Stop), String> {
 
 async fn gather(
     args: &PodArgs,
+    wanted: &Wanted,
     access: &Access,
     nixl: Option<beside::Look>,
     stop: &Stop,
@@ -232,7 +259,7 @@ async fn gather(
             return (Vec::new(), around);
         }
     };
-    let chosen = gather_for(args, &cluster, &mut around, nixl, stop).await;
+    let chosen = gather_for(args, wanted, &cluster, &mut around, nixl, stop).await;
     (chosen, around)
 }
 
@@ -251,25 +278,26 @@ pub(crate) async fn gather_in(
     around: &mut Around,
     stop: &Stop,
 ) -> Vec<ProbedPod> {
-    gather_for(args, cluster, around, None, stop).await
+    gather_for(args, &Wanted::AsAsked, cluster, around, None, stop).await
 }
 
 /// The same; for `nixl` at more than `node` does.
 async fn gather_for(
     args: &PodArgs,
+    wanted: &Wanted,
     cluster: &Arc<dyn Cluster>,
     around: &mut Around,
     nixl: Option<beside::Look>,
     stop: &Stop,
 ) -> Vec<ProbedPod> {
     if matches!(nixl, Some(beside::Look::Nowhere)) {
-        return meant(args, &**cluster, around, stop).await;
+        return meant(args, wanted, &**cluster, around, stop).await;
     }
     let nodes = {
         let (cluster, stop) = (Arc::clone(cluster), stop.clone());
         tokio::spawn(async move { cluster::nodes(&*cluster, &stop).await })
     };
-    let mut chosen = meant(args, &**cluster, around, stop).await;
+    let mut chosen = meant(args, wanted, &**cluster, around, stop).await;
     let picks: Vec<Pick> = chosen
         .iter()
         .filter(|pod| pod.probed.is_ok())
@@ -323,6 +351,101 @@ fn of_nodes(fault: Fault) -> Fault {
 /// The pods that are meant; those that can be looked into have empty facts.
 async fn meant(
     args: &PodArgs,
+    wanted: &Wanted,
+    cluster: &dyn Cluster,
+    around: &mut Around,
+    stop: &Stop,
+) -> Vec<ProbedPod> {
+    match wanted {
+        Wanted::AsAsked => {}
+        Wanted::Of(names) => {
+            let all = PodArgs {
+                selector: None,
+                all: true,
+                ..args.clone()
+            };
+            let mut pods = listed_pods(&all, cluster, around, stop).await;
+            of_deployments(&mut pods, names, around);
+            return pods;
+        }
+        Wanted::Roles(prefill, decode) => {
+            let mut pods: Vec<ProbedPod> = Vec::new();
+            for (selector, role) in [(prefill, Role::Prefill), (decode, Role::Decode)] {
+                let of_role = PodArgs {
+                    selector: Some(selector.clone()),
+                    ..args.clone()
+                };
+                for mut pod in listed_pods(&of_role, cluster, around, stop).await {
+                    let known = pods.iter().any(|p| p.object.name == pod.object.name);
+                    if known {
+                        around.faults.push(Fault::new(
+                            FaultKind::BadSelector,
+                            format!(
+                                "pod {} has the labels of --prefill and of --decode; it can be one of them",
+                                pod.object.name
+                            ),
+                        ));
+                        continue;
+                    }
+                    pod.role = Some(role);
+                    pods.push(pod);
+                }
+            }
+            return pods;
+        }
+    }
+    if args.selector.is_some() || args.all {
+        return listed_pods(args, cluster, around, stop).await;
+    }
+    let namespace = args
+        .namespace
+        .clone()
+        .unwrap_or_else(|| cluster.namespace().to_owned());
+    let mut chosen = Vec::new();
+    for name in &args.pod {
+        match cluster::named_pod(cluster, &namespace, name, stop).await {
+            Ok(text) => match live::pod(&text) {
+                Ok(object) => {
+                    chosen.push(prepared(args, &text, object, "named".to_owned()));
+                }
+                Err(what) => around.faults.push(odd(&what)),
+            },
+            Err(fault) => around.faults.push(fault),
+        }
+    }
+    chosen
+}
+
+/// Those of the deployments that are meant; the others are told as passed over.
+fn of_deployments(pods: &mut Vec<ProbedPod>, names: &[String], around: &mut Around) {
+    let meant = |pod: &ProbedPod| names.iter().any(|name| checks::is_of(&pod.object, name));
+    let mut others: BTreeSet<String> = BTreeSet::new();
+    for pod in pods.iter().filter(|pod| !meant(pod)) {
+        let of = checks::deployment_of(&pod.object);
+        around
+            .passed_over
+            .push((pod.object.name.clone(), format!("a KV worker of {of}")));
+        others.insert(of);
+    }
+    let any = !pods.is_empty() || around.faults.is_empty();
+    pods.retain(meant);
+    if pods.is_empty() && any {
+        let there: Vec<String> = others.into_iter().take(8).collect();
+        let there = if there.is_empty() {
+            "no KV worker is there at all".to_owned()
+        } else {
+            format!("the KV workers there are of {}", there.join(", "))
+        };
+        around.faults.push(Fault::new(
+            FaultKind::NoMatch,
+            format!("no KV worker of '{}': {there}", names.join("', '")),
+        ));
+    }
+}
+
+/// Pods of a namespace: those with the labels that are asked for, or all that look like KV workers.
+async fn listed_pods(
+    args: &PodArgs,
     cluster: &dyn Cluster,
     around: &mut Around,
     stop: &Stop,
@@ -332,20 +455,6 @@ async fn meant(
         .clone()
         .unwrap_or_else(|| cluster.namespace().to_owned());
     let mut chosen = Vec::new();
-    if args.selector.is_none() && !args.all {
-        for name in &args.pod {
-            match cluster::named_pod(cluster, &namespace, name, stop).await {
-                Ok(text) => match live::pod(&text) {
-                    Ok(object) => {
-                        chosen.push(prepared(args, &text, object, "named".to_owned()));
-                    }
-                    Err(what) => around.faults.push(odd(&what)),
-                },
-                Err(fault) => around.faults.push(fault),
-            }
-        }
-        return chosen;
-    }
     let listed = match cluster::pods(cluster, &namespace, args.selector.as_deref(), stop).await {
         Ok(listed) => listed,
         Err(fault) => {
@@ -396,10 +505,10 @@ async fn meant(
             chosen.push(prepared(args, text, object, why));
         }
     } else {
-        around.passed_over = others
-            .into_iter()
-            .map(|(name, (_, _, why))| (name, why))
-            .collect();
+        let others = others.into_iter();
+        around
+            .passed_over
+            .extend(others.map(|(name, (_, _, why))| (name, why)));
     }
     chosen
 }
@@ -437,6 +546,7 @@ fn prepared(args: &PodArgs, text: &str, object: PodObject, taken: String) -> Pro
         worker,
         probed,
         later: None,
+        role: None,
     }
 }
 

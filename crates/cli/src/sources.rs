@@ -263,7 +263,7 @@ fn problem(
     outcome: Outcome,
 ) -> InputProblem {
     InputProblem {
-        cause,
+        cause: cause.into(),
         detail: detail.into(),
         fix: fix.to_owned(),
         position: None,

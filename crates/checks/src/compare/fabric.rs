@@ -101,7 +101,9 @@ fn known(pod: &PodView<'_>) -> Option<Known> {
         mtus: rails.mtus().filter(|_| roce && fabrics.len() == 1),
         rails: format!(
             "{} {}",
-            rails.rates().unwrap_or_else(|| rails.active_count().to_string()),
+            rails
+                .rates()
+                .unwrap_or_else(|| rails.active_count().to_string()),
             words.join(" and ")
         ),
         fabrics,
@@ -223,7 +225,8 @@ impl Sides<'_, '_> {
         let all = p.len() == self.prefill.len();
         if all {
             let say = |kinds: &[Kind<'_>]| -> String {
-                let values: BTreeSet<String> = kinds.iter().map(|(known, _)| words(known)).collect();
+                let values: BTreeSet<String> =
+                    kinds.iter().map(|(known, _)| words(known)).collect();
                 values.into_iter().collect::<Vec<_>>().join(" or ")
             };
             let detail = format!(
@@ -247,7 +250,11 @@ impl Sides<'_, '_> {
                     .map(|(known, _)| words(known))
                     .unwrap_or_default();
                 let names: Vec<&str> = pods.iter().map(|pod| pod.object.name.as_str()).collect();
-                let against = if role == "prefill" { "decode" } else { "prefill" };
+                let against = if role == "prefill" {
+                    "decode"
+                } else {
+                    "prefill"
+                };
                 let detail = format!(
                     "{} ({role}) has {}, no {against} worker fits: they have {other}",
                     listed(&names),

@@ -45,7 +45,8 @@ impl Layer {
 
 /// What they have in common.
 const QUIET: &str = "fewer than three workers of the workload could be compared; no value is that of more than half; the value is one that each worker has of its own (a port, an address, a rank); it could not be read";
-const FROM: &str = "comparison of the workers of one workload; no value is held against a number of ours";
+const FROM: &str =
+    "comparison of the workers of one workload; no value is held against a number of ours";
 
 pub(crate) const SPEC: Cause = Cause {
     id: "worker-spec-differs",

@@ -82,7 +82,10 @@ fn run(view: &GroupView<'_>, findings: &mut Findings) {
         findings.push(about(
             Finding::ok(
                 NAME,
-                format!("all {} workers with an IMEX channel are in clique {clique}", pods.len()),
+                format!(
+                    "all {} workers with an IMEX channel are in clique {clique}",
+                    pods.len()
+                ),
             )
             .grade(Grade::Observed),
             pods.iter().copied(),

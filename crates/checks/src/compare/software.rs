@@ -107,7 +107,8 @@ fn run(view: &GroupView<'_>, findings: &mut Findings) {
                 Finding::warn(NAME, cause, detail)
             };
             // Where one of the roles has the others' version too, the pods that are named are the odd ones.
-            let odd_prefill = decode.len() > 1 || prefill.len() > 1 && p_pods.len() < total(&prefill);
+            let odd_prefill =
+                decode.len() > 1 || prefill.len() > 1 && p_pods.len() < total(&prefill);
             let named: Vec<&PodView<'_>> = if prefill.len() > 1 && odd_prefill {
                 p_pods.clone()
             } else if decode.len() > 1 {
@@ -134,7 +135,9 @@ fn run(view: &GroupView<'_>, findings: &mut Findings) {
         format!("NIXL {} on prefill and decode", all.join(" and ")),
     );
     let finding = if all.len() > 1 {
-        finding.note("different releases of one major version, which have understood each other so far")
+        finding.note(
+            "different releases of one major version, which have understood each other so far",
+        )
     } else {
         finding
     };

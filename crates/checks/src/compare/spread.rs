@@ -8,7 +8,6 @@ use crate::pod::view::PodView;
 pub(crate) type Valued<'p> = (&'p PodView<'p>, String);
 
 /// What most workers have, and the others.
-#[derive(Debug)]
 pub(crate) struct Spread<'p> {
     /// What more than half have.
     pub(crate) common: String,

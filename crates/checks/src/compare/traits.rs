@@ -24,11 +24,7 @@ pub(crate) struct Trait {
     pub(crate) of: fn(&PodView<'_>) -> Option<String>,
 }
 
-const fn warns(
-    layer: Layer,
-    what: &'static str,
-    of: fn(&PodView<'_>) -> Option<String>,
-) -> Trait {
+const fn warns(layer: Layer, what: &'static str, of: fn(&PodView<'_>) -> Option<String>) -> Trait {
     Trait {
         layer,
         what,
@@ -37,11 +33,7 @@ const fn warns(
     }
 }
 
-const fn notes(
-    layer: Layer,
-    what: &'static str,
-    of: fn(&PodView<'_>) -> Option<String>,
-) -> Trait {
+const fn notes(layer: Layer, what: &'static str, of: fn(&PodView<'_>) -> Option<String>) -> Trait {
     Trait {
         layer,
         what,
@@ -199,7 +191,9 @@ fn user(pod: &PodView<'_>) -> Option<String> {
 
 fn mounts(pod: &PodView<'_>) -> Option<String> {
     let all = &pod.container?.mounts;
-    Some(words(all.iter().map(|(path, what)| format!("{path} ({what})"))))
+    Some(words(
+        all.iter().map(|(path, what)| format!("{path} ({what})")),
+    ))
 }
 
 /// Nodes that user space opens devices by.
@@ -341,7 +335,15 @@ fn backends(pod: &PodView<'_>) -> Option<String> {
 
 /// Words in a name that tell that its value is each worker's own.
 const OWN: [&str; 9] = [
-    "PORT", "HOST", "ADDR", "RANK", "ENDPOINT", "NODE_ID", "INSTANCE", "NAMESPACE", "IFACE",
+    "PORT",
+    "HOST",
+    "ADDR",
+    "RANK",
+    "ENDPOINT",
+    "NODE_ID",
+    "INSTANCE",
+    "NAMESPACE",
+    "IFACE",
 ];
 
 /// Whether a setting of that name is compared at all.

@@ -27,12 +27,6 @@ impl<'p> GroupView<'p> {
             .copied()
             .filter(|pod| pod.role.is_some_and(Role::moves_kv))
     }
-
-    /// Both roles are there, and something was seen in both.
-    pub(crate) fn has_both(&self) -> bool {
-        let seen = |role| self.role(role).any(|pod| pod.facts.is_some());
-        seen(Role::Prefill) && seen(Role::Decode)
-    }
 }
 
 /// The same finding about several workers.
@@ -43,9 +37,7 @@ pub(crate) fn about<'p>(
     let mut subject = Subject::default();
     let mut names: Vec<String> = Vec::new();
     for pod in pods {
-        subject
-            .deployment
-            .clone_from(&pod.subject.deployment);
+        subject.deployment.clone_from(&pod.subject.deployment);
         for role in &pod.subject.roles {
             if !subject.roles.contains(role) {
                 subject.roles.push(*role);

@@ -28,10 +28,10 @@ pub(crate) fn prepare(pod: &mut ProbedPod) -> Prepared {
         _ => None,
     };
     let worker = live.as_ref().map(|l| &l.worker).or(pod.worker.as_ref());
-    let own = match &pod.probed {
+    let own = pod.role.or(match &pod.probed {
         Ok(facts) => facts.role,
         Err(_) => None,
-    };
+    });
     let role = own.or_else(|| role_of(&pod.object, worker));
     if let Ok(facts) = &mut pod.probed
         && facts.role.is_none()

@@ -118,6 +118,21 @@ fn key(pod: &PodObject) -> Key {
     }
 }
 
+/// The deployment that a pod belongs to, as far as its labels and its owner tell.
+pub fn deployment_of(pod: &PodObject) -> String {
+    key(pod).2
+}
+
+/// Whether a pod is of the deployment or the workload of that name.
+pub fn is_of(pod: &PodObject, name: &str) -> bool {
+    deployment_of(pod) == name
+        || workload(pod) == name
+        || pod.owner.as_ref().is_some_and(|(_, owner)| owner == name)
+        || DEPLOYMENTS
+            .iter()
+            .any(|(label, _)| pod.labels.get(*label).is_some_and(|value| value == name))
+}
+
 /// Puts pods together.
 pub(crate) fn groups(members: &[Member<'_>]) -> Vec<Group> {
     let mut by_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();

@@ -298,6 +298,7 @@ pub(crate) fn probed(object: &Value, probed: Result<NodeFacts, Fault>) -> Probed
         worker,
         probed,
         later: None,
+        role: None,
     }
 }
 

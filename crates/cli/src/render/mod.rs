@@ -505,7 +505,7 @@ fn problem(job: &Job, refusal: &Refusal, tools: &Tools, options: Options<'_>) ->
         Outcome::Skipped
     };
     InputProblem {
-        cause,
+        cause: cause.into(),
         detail: format!(
             "{what} that was not rendered: {}; its parts are judged as they are",
             refusal.why

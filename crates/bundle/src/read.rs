@@ -1,0 +1,187 @@
+//! Reads a bundle that anybody may have made.
+
+use std::fmt;
+use std::io::{self, Read};
+
+use checks::{Gathered, ProbedPod};
+use flate2::read::MultiGzDecoder;
+use serde::de::DeserializeOwned;
+use tar::{Archive, Entry, EntryType};
+
+use crate::format::{
+    CLUSTER, FORMAT, MANIFEST, MAX_ENTRY, MAX_TOTAL, MAX_WORKERS, Manifest, VERSION, worker,
+};
+
+/// Why a file is no bundle that can be judged: what was got, what was expected, what to try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error(String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn odd(words: impl Into<String>) -> Error {
+    Error(words.into())
+}
+
+/// What a reading error means. Bytes of the file can stand in a message, so few of them are let through.
+fn unreadable(error: &io::Error) -> Error {
+    let words: String = error
+        .to_string()
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(120)
+        .collect();
+    let cut = error.kind() == io::ErrorKind::UnexpectedEof;
+    if cut {
+        odd("it ends in its middle; expected a whole bundle: copy it again, or collect it again")
+    } else {
+        odd(format!(
+            "it is no gzip-compressed tar archive ({words}); expected a bundle as check --bundle and collect write them"
+        ))
+    }
+}
+
+/// Reads everything that was gathered.
+///
+/// # Errors
+/// It is no bundle, it is damaged, too large, of a newer version, or somebody made it to do harm.
+pub fn read(from: impl Read) -> Result<Gathered, Error> {
+    // However much it unpacks to, no more is read.
+    let limited = MultiGzDecoder::new(from).take(MAX_TOTAL);
+    let mut archive = Archive::new(limited);
+    let entries = archive.entries().map_err(|e| unreadable(&e))?;
+    let mut manifest: Option<Manifest> = None;
+    let mut gathered: Option<Gathered> = None;
+    let mut pods: Vec<ProbedPod> = Vec::new();
+    for entry in entries {
+        let mut entry = entry.map_err(|e| unreadable(&e))?;
+        let name = name(&entry)?;
+        match &manifest {
+            None => {
+                if name != MANIFEST {
+                    return Err(odd(format!(
+                        "its first entry is '{name}'; expected {MANIFEST}, as check --bundle and collect write it"
+                    )));
+                }
+                manifest = Some(checked(parsed(&mut entry, &name)?)?);
+            }
+            Some(_) if gathered.is_none() => {
+                if name != CLUSTER {
+                    return Err(odd(format!(
+                        "its second entry is '{name}'; expected {CLUSTER}"
+                    )));
+                }
+                gathered = Some(Gathered {
+                    around: parsed(&mut entry, &name)?,
+                    ..Gathered::default()
+                });
+            }
+            Some(manifest) => {
+                let expected = worker(pods.len());
+                if pods.len() >= manifest.workers || name != expected {
+                    return Err(odd(format!(
+                        "it has an entry '{name}' behind {} of {} workers; bundles of version {VERSION} have none of that name there",
+                        pods.len(),
+                        manifest.workers
+                    )));
+                }
+                pods.push(parsed(&mut entry, &name)?);
+            }
+        }
+    }
+    let manifest = manifest.ok_or_else(|| {
+        odd("there is nothing in it; expected a bundle as check --bundle and collect write them")
+    })?;
+    let mut gathered = gathered.ok_or_else(|| {
+        odd(format!(
+            "{CLUSTER} is not in it; it was cut, or somebody took it out"
+        ))
+    })?;
+    if pods.len() != manifest.workers {
+        return Err(odd(format!(
+            "{} of {} workers are in it; it was cut, or somebody took them out",
+            pods.len(),
+            manifest.workers
+        )));
+    }
+    gathered.pods = pods;
+    gathered.scope = manifest.scope;
+    Ok(gathered)
+}
+
+/// The name of a plain file. Nothing is ever written by it.
+fn name<R: Read>(entry: &Entry<'_, R>) -> Result<String, Error> {
+    let bytes = entry.path_bytes();
+    let shown: String = String::from_utf8_lossy(&bytes)
+        .chars()
+        .take(80)
+        .flat_map(char::escape_default)
+        .collect();
+    let kind = entry.header().entry_type();
+    if kind != EntryType::Regular {
+        return Err(odd(format!(
+            "'{shown}' in it is no plain file (a link, a folder, a device); bundles have plain files only"
+        )));
+    }
+    let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'/');
+    if !bytes.iter().all(plain) || bytes.starts_with(b"/") || shown.contains("..") {
+        return Err(odd(format!(
+            "'{shown}' in it is no name that bundles have: somebody made it to be written elsewhere, or it is another archive"
+        )));
+    }
+    if entry.size() > MAX_ENTRY {
+        return Err(odd(format!(
+            "'{shown}' in it has {} MiB; at most {} are read",
+            entry.size() / 1024 / 1024,
+            MAX_ENTRY / 1024 / 1024
+        )));
+    }
+    Ok(shown)
+}
+
+fn parsed<T: DeserializeOwned>(entry: &mut Entry<'_, impl Read>, name: &str) -> Result<T, Error> {
+    let mut text = Vec::new();
+    entry
+        .take(MAX_ENTRY)
+        .read_to_end(&mut text)
+        .map_err(|e| unreadable(&e))?;
+    serde_json::from_slice(&text).map_err(|error| {
+        // The message can quote the text, which may hold anything.
+        let what = match error.classify() {
+            serde_json::error::Category::Data => "its JSON is not of the shape that is expected",
+            serde_json::error::Category::Eof => "its JSON ends in its middle",
+            _ => "it is no JSON",
+        };
+        odd(format!(
+            "{name}: {what} (line {}, column {}); collect the bundle again with this version",
+            error.line(),
+            error.column()
+        ))
+    })
+}
+
+fn checked(manifest: Manifest) -> Result<Manifest, Error> {
+    if manifest.format != FORMAT {
+        return Err(odd(format!(
+            "{MANIFEST} does not say that it is a {FORMAT}; this is another archive"
+        )));
+    }
+    if manifest.version == 0 || manifest.version > VERSION {
+        return Err(odd(format!(
+            "it is a bundle of version {}; this program reads versions 1 to {VERSION}: use the version of check-interconnect that made it, or a newer one",
+            manifest.version
+        )));
+    }
+    if manifest.workers > MAX_WORKERS {
+        return Err(odd(format!(
+            "it says that it has {} workers; at most {MAX_WORKERS} are read",
+            manifest.workers
+        )));
+    }
+    Ok(manifest)
+}

@@ -1,0 +1,61 @@
+//! `replay`: judges bundles.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use checks::Gathered;
+
+use crate::args::ReplayArgs;
+use crate::output::Outputs;
+use crate::{bundles, overwrite};
+
+pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, String> {
+    // Wrong output arguments are told before anything is read.
+    let outputs = Outputs::from_args(&args.output)?;
+    overwrite::refuse(&outputs.files(), &args.bundles, &[])?;
+    let mut gathered: Option<Gathered> = None;
+    for path in &args.bundles {
+        let more = bundles::open(path)?;
+        match &mut gathered {
+            None => gathered = Some(more),
+            Some(all) => join(all, more, path)?,
+        }
+    }
+    let gathered = gathered.ok_or("no bundle was given")?;
+    crate::finish(&checks::judge_check(gathered), &args.output)
+}
+
+/// Puts another bundle beside.
+fn join(all: &mut Gathered, more: Gathered, path: &Path) -> Result<(), String> {
+    for pod in &more.pods {
+        let known = |held: &&checks::ProbedPod| {
+            held.object.namespace == pod.object.namespace && held.object.name == pod.object.name
+        };
+        if all.pods.iter().any(|held| known(&held)) {
+            return Err(format!(
+                "{}: worker {} is in an earlier bundle as well; bundles that are judged together hold different workers",
+                path.display(),
+                pod.object.name
+            ));
+        }
+    }
+    all.pods.extend(more.pods);
+    all.scope.extend(more.scope);
+    let around = more.around;
+    all.around.faults.extend(around.faults);
+    all.around.passed_over.extend(around.passed_over);
+    match (&mut all.around.nodes, around.nodes) {
+        (Ok(held), Ok(nodes)) => {
+            for node in nodes {
+                if !held.iter().any(|known| known.name == node.name) {
+                    held.push(node);
+                }
+            }
+        }
+        (Ok(_), Err(fault)) => all.around.nodes = Err(fault),
+        (Err(_), _) => {}
+    }
+    // How to look again is not one command any more.
+    all.around.asked.clear();
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! What is saved gives the same output, byte for byte.
+
+use std::path::Path;
+
+use crate::deployment::{member, well};
+use crate::support::{run, run_with, serving, tree_of};
+
+const FORMATS: [&str; 4] = ["text", "short", "json", "jsonl"];
+
+#[test]
+fn a_bundle_gives_the_same_output_in_every_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = dir.path().join("llama.tar.gz");
+    let bundle = bundle.to_str().unwrap();
+    let well = well();
+    let api = &well.api;
+    for format in FORMATS {
+        let live = run(
+            api,
+            &[
+                "check", "llama", "-n", "serving", "-o", format, "--bundle", bundle,
+            ],
+        );
+        let again = run_with(Path::new("/nonexistent"), &["replay", bundle, "-o", format]);
+        assert_eq!(live.out, again.out, "{format}: {}", again.err);
+        assert_eq!(live.code, again.code);
+    }
+}
+
+#[test]
+fn what_could_not_be_seen_travels_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = dir.path().join("b.tar.gz");
+    let bundle = bundle.to_str().unwrap();
+    let (prefill, decode) = (tree_of("prefill"), tree_of("decode"));
+    let api = serving()
+        .pod(member("prefill-0", &prefill.root()))
+        .pod(member("decode-0", &decode.root()))
+        .pod(member("decode-1", &decode.root()).no_shell())
+        .pod(member("decode-2", &decode.root()).state(stand_in::State::Unschedulable))
+        .start()
+        .unwrap();
+    for format in FORMATS {
+        let live = run(
+            &api,
+            &["check", "-n", "serving", "-o", format, "--bundle", bundle],
+        );
+        let again = run_with(Path::new("/nonexistent"), &["replay", bundle, "-o", format]);
+        assert_eq!(live.out, again.out, "{format}: {}", again.err);
+        assert_eq!(live.code, again.code);
+    }
+}
+
+#[test]
+fn secrets_are_in_no_bundle() {
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = dir.path().join("llama.tar.gz");
+    let well = well();
+    let api = &well.api;
+    let done = run(
+        api,
+        &[
+            "check",
+            "llama",
+            "-n",
+            "serving",
+            "--bundle",
+            bundle.to_str().unwrap(),
+        ],
+    );
+    assert!(!done.out.contains("hunter2"));
+    let unpacked = std::process::Command::new("tar")
+        .args(["-xzOf", bundle.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(unpacked.stdout).unwrap();
+    assert!(text.contains("rc,cuda_copy"), "{}", text.len());
+    assert!(!text.contains("hunter2"));
+}

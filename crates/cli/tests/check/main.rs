@@ -1,0 +1,17 @@
+//! Whole deployments, from the command line: against the stand-in API server, and from bundles.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::print_stderr
+)]
+
+mod bundles;
+mod choice;
+mod deployment;
+#[path = "../pods/support.rs"]
+#[allow(dead_code)]
+mod support;

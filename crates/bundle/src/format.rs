@@ -12,6 +12,8 @@ pub const VERSION: u32 = 1;
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// What surrounds the workers.
 pub(crate) const CLUSTER: &str = "cluster.json";
+/// What declares the workers, and the files that were read.
+pub(crate) const DECLARED: &str = "declared.json";
 /// Folder of the workers.
 pub(crate) const WORKERS: &str = "workers/";
 
@@ -35,6 +37,13 @@ pub struct Manifest {
     pub scope: Vec<String>,
     /// How many workers are in it.
     pub workers: usize,
+}
+
+/// What declares the workers, and the files that were read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DeclaredEntry {
+    pub(crate) declared: Vec<checks::Declared>,
+    pub(crate) inputs: Vec<model::Input>,
 }
 
 /// The name of a worker's entry.

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use checks::{Gathered, ProbedPod};
+use checks::Gathered;
 use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeOwned;
 use tar::{Archive, Entry, EntryType};
 
 use crate::format::{
-    CLUSTER, FORMAT, MANIFEST, MAX_ENTRY, MAX_TOTAL, MAX_WORKERS, Manifest, VERSION, worker,
+    CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, MAX_ENTRY, MAX_TOTAL, MAX_WORKERS,
+    Manifest, VERSION, worker,
 };
 
 /// Why a file is no bundle that can be judged: what was got, what was expected, what to try.
@@ -56,63 +57,55 @@ pub fn read(from: impl Read) -> Result<Gathered, Error> {
     let mut archive = Archive::new(limited);
     let entries = archive.entries().map_err(|e| unreadable(&e))?;
     let mut manifest: Option<Manifest> = None;
-    let mut gathered: Option<Gathered> = None;
-    let mut pods: Vec<ProbedPod> = Vec::new();
+    let mut gathered = Gathered::default();
+    let mut parts = 0_usize;
     for entry in entries {
         let mut entry = entry.map_err(|e| unreadable(&e))?;
         let name = name(&entry)?;
-        match &manifest {
-            None => {
-                if name != MANIFEST {
-                    return Err(odd(format!(
-                        "its first entry is '{name}'; expected {MANIFEST}, as check --bundle and collect write it"
-                    )));
-                }
-                manifest = Some(checked(parsed(&mut entry, &name)?)?);
-            }
-            Some(_) if gathered.is_none() => {
-                if name != CLUSTER {
-                    return Err(odd(format!(
-                        "its second entry is '{name}'; expected {CLUSTER}"
-                    )));
-                }
-                gathered = Some(Gathered {
-                    around: parsed(&mut entry, &name)?,
-                    ..Gathered::default()
-                });
-            }
-            Some(manifest) => {
-                let expected = worker(pods.len());
-                if pods.len() >= manifest.workers || name != expected {
-                    return Err(odd(format!(
-                        "it has an entry '{name}' behind {} of {} workers; bundles of version {VERSION} have none of that name there",
-                        pods.len(),
-                        manifest.workers
-                    )));
-                }
-                pods.push(parsed(&mut entry, &name)?);
-            }
+        let workers = manifest.as_ref().map_or(0, |m| m.workers);
+        let number = parts.checked_sub(HEAD.len());
+        let expected = match number {
+            None => HEAD.get(parts).copied().unwrap_or_default().to_owned(),
+            Some(number) if number < workers => worker(number),
+            Some(_) => "none".to_owned(),
+        };
+        if name != expected {
+            return Err(odd(format!(
+                "entry {} is '{name}', and bundles of version {VERSION} have {expected} there",
+                parts.saturating_add(1)
+            )));
         }
+        match name.as_str() {
+            MANIFEST => {
+                let read = checked(parsed(&mut entry, &name)?)?;
+                gathered.scope.clone_from(&read.scope);
+                manifest = Some(read);
+            }
+            CLUSTER => gathered.around = parsed(&mut entry, &name)?,
+            DECLARED => {
+                let read: DeclaredEntry = parsed(&mut entry, &name)?;
+                gathered.declared = read.declared;
+                gathered.inputs = read.inputs;
+            }
+            _ => gathered.pods.push(parsed(&mut entry, &name)?),
+        }
+        parts = parts.saturating_add(1);
     }
     let manifest = manifest.ok_or_else(|| {
         odd("there is nothing in it; expected a bundle as check --bundle and collect write them")
     })?;
-    let mut gathered = gathered.ok_or_else(|| {
-        odd(format!(
-            "{CLUSTER} is not in it; it was cut, or somebody took it out"
-        ))
-    })?;
-    if pods.len() != manifest.workers {
+    if parts < HEAD.len() || gathered.pods.len() != manifest.workers {
         return Err(odd(format!(
             "{} of {} workers are in it; it was cut, or somebody took them out",
-            pods.len(),
+            gathered.pods.len(),
             manifest.workers
         )));
     }
-    gathered.pods = pods;
-    gathered.scope = manifest.scope;
     Ok(gathered)
 }
+
+/// The first entries, in order.
+const HEAD: [&str; 3] = [MANIFEST, CLUSTER, DECLARED];
 
 /// The name of a plain file. Nothing is ever written by it.
 fn name<R: Read>(entry: &Entry<'_, R>) -> Result<String, Error> {

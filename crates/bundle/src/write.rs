@@ -8,7 +8,9 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 use tar::{Builder, EntryType, Header};
 
-use crate::format::{CLUSTER, FORMAT, MANIFEST, Manifest, VERSION, worker};
+use crate::format::{
+    CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, Manifest, VERSION, worker,
+};
 
 /// Writes everything that was gathered. The same facts give the same bytes.
 ///
@@ -25,6 +27,11 @@ pub fn write(to: impl Write, gathered: &Gathered) -> io::Result<()> {
     };
     entry(&mut archive, MANIFEST, &manifest)?;
     entry(&mut archive, CLUSTER, &gathered.around)?;
+    let declared = DeclaredEntry {
+        declared: gathered.declared.clone(),
+        inputs: gathered.inputs.clone(),
+    };
+    entry(&mut archive, DECLARED, &declared)?;
     for (number, pod) in gathered.pods.iter().enumerate() {
         entry(&mut archive, &worker(number), pod)?;
     }

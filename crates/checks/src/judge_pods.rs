@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 use model::pod::FaultScope;
 use model::verdict::{DeploymentSummary, readiness_of};
 use model::{
-    Accepted, CheckResult, ClusterNode, Coverage, Fault, Grade, PodObject, Readiness, Reason,
-    Report, Role, Status, Subject, Worker,
+    Accepted, CheckResult, ClusterNode, Coverage, Fault, Grade, Outcome, PodObject, Readiness,
+    Reason, Report, Role, Status, Subject, Worker,
 };
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::check::Run;
 use crate::compare::view::GroupView;
 use crate::finding::Findings;
-use crate::gathered::Gathered;
+use crate::gathered::{Declared, Gathered};
+use crate::inputs::results as of_files;
 use crate::judge::{count, summary};
 use crate::judge_node::{inputs, run_checks};
 use crate::nixl::live::judge::{End, of_ends, of_place as live_place};
@@ -93,13 +94,13 @@ pub fn judge_nixl_pods(pods: Vec<ProbedPod>, around: &Around, scope: Vec<String>
 
 /// What is judged of pods.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum What<'g> {
     /// Each as a place, its spec, and the settings of its engine.
     Node,
     /// NIXL in each.
     Nixl,
-    /// All of that, and the workers of a deployment held against each other.
-    All,
+    /// All of that, and the workers of a deployment held against each other and against what declares them.
+    All(&'g [Declared]),
 }
 
 /// Judges all that was gathered of a deployment.
@@ -108,13 +109,23 @@ pub fn judge_check(gathered: Gathered) -> Report {
         pods,
         around,
         scope,
+        declared,
+        inputs,
     } = gathered;
-    judged("check", What::All, pods, &around, scope)
+    let mut report = judged("check", What::All(&declared), pods, &around, scope);
+    let of_inputs = of_files(&inputs);
+    // What is lost of a recipe may be what differs.
+    report.broken_input |= of_inputs.iter().any(|r| r.required);
+    report.missing_path |= inputs
+        .iter()
+        .any(|i| i.problems.iter().any(|p| p.outcome == Outcome::Missing));
+    report.results.extend(of_inputs);
+    report
 }
 
 fn judged(
     command: &'static str,
-    what: What,
+    what: What<'_>,
     pods: Vec<ProbedPod>,
     around: &Around,
     scope: Vec<String>,
@@ -215,9 +226,9 @@ fn judged(
         },
         &prepared,
     ));
-    if node && nixl {
+    if let What::All(declared) = what {
         for (number, group) in groups.iter().enumerate() {
-            results.extend(of_group(number, group, &views));
+            results.extend(of_group(number, group, &views, declared));
         }
     }
     if nixl {
@@ -247,9 +258,15 @@ fn judged(
 }
 
 /// The workers of one deployment, held against each other.
-fn of_group(number: usize, group: &workers::Group, views: &[PodView<'_>]) -> Vec<CheckResult> {
+fn of_group(
+    number: usize,
+    group: &workers::Group,
+    views: &[PodView<'_>],
+    declared: &[Declared],
+) -> Vec<CheckResult> {
     let view = GroupView {
         pods: group.pods.iter().filter_map(|n| views.get(*n)).collect(),
+        declared,
     };
     let mut findings = Findings::of_place();
     for check in CHECKS {

@@ -39,7 +39,7 @@ mod view;
 pub use check::{Cause, Check};
 pub use expected::{Expected, FABRIC_NOT_AS_EXPECTED, expected_fabric};
 pub use fixes::{Change, Fix, fixes};
-pub use gathered::Gathered;
+pub use gathered::{Declared, DeclaredBy, Gathered};
 pub use inputs::PROBLEMS;
 pub use judge::{judge_env, judge_env_once, judge_env_with, shell_word};
 pub use judge_nixl::{NixlFacts, judge_nixl};

@@ -43,6 +43,7 @@ pub const CHECKS: &[Check] = &[
     compare::software::CHECK,
     compare::side_channel::CHECK,
     compare::odd_one_out::CHECK,
+    compare::drift::CHECK,
     // What the others stand on.
     node::collection::CHECK,
     // RDMA.

@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use checks::Gathered;
+use model::Input;
 
 use crate::args::CheckArgs;
+use crate::declared;
 use crate::output::Outputs;
 use crate::overwrite::{self, Target};
 use crate::pods::{self, Wanted};
@@ -17,7 +19,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, String> {
         option: "--bundle".to_owned(),
         path,
     }));
-    overwrite::refuse(&targets, &[], &[])?;
+    overwrite::refuse(&targets, &args.filename, &[])?;
     let gathered = gather(args)?;
     if let Some(path) = &args.bundle {
         crate::bundles::save(path, &gathered)?;
@@ -25,49 +27,95 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, String> {
     crate::finish(&checks::judge_check(gathered), &args.output)
 }
 
-/// Which workers are meant.
-fn wanted(args: &CheckArgs) -> Wanted {
-    match (&args.name, &args.prefill, &args.decode) {
-        (Some(name), _, _) => Wanted::Of(vec![name.clone()]),
-        (None, Some(prefill), Some(decode)) => Wanted::Roles(prefill.clone(), decode.clone()),
-        _ => Wanted::AsAsked,
-    }
+/// What was asked for.
+struct Asked {
+    wanted: Wanted,
+    /// In words.
+    scope: Vec<String>,
+    /// As options.
+    words: Vec<String>,
+    /// What the recipes say, and what became of them.
+    recipes: Option<checks::Declared>,
+    inputs: Vec<Input>,
+    /// The namespace that a recipe names.
+    namespace: Option<String>,
 }
 
-/// Everything that can be seen of them.
+fn asked(args: &CheckArgs) -> Result<Asked, String> {
+    let mut asked = Asked {
+        wanted: Wanted::AsAsked,
+        scope: Vec::new(),
+        words: Vec::new(),
+        recipes: None,
+        inputs: Vec::new(),
+        namespace: None,
+    };
+    if !args.filename.is_empty() {
+        let mut facts = declared::recipes(&args.filename)?;
+        asked.inputs = std::mem::take(&mut facts.inputs);
+        asked.namespace = facts.deployments.iter().find_map(|d| d.namespace.clone());
+        let (recipes, names) = declared::of_recipes(facts, &args.filename);
+        for path in &args.filename {
+            asked
+                .words
+                .extend(["-f".to_owned(), path.display().to_string()]);
+        }
+        asked.scope.push(format!("recipe {}", recipes.name));
+        if names.is_empty() {
+            return Err(format!(
+                "{} declares no prefill or decode worker; check-interconnect env tells what it declares",
+                recipes.name
+            ));
+        }
+        asked.recipes = Some(recipes);
+        asked.wanted = Wanted::Of(names);
+    }
+    match (&args.name, &args.prefill, &args.decode) {
+        (Some(name), _, _) => {
+            asked.scope.insert(0, format!("deployment {name}"));
+            asked.words.insert(0, name.clone());
+            asked.wanted = Wanted::Of(vec![name.clone()]);
+        }
+        (None, Some(prefill), Some(decode)) => {
+            asked.scope.push(format!("prefill pods with {prefill}"));
+            asked.scope.push(format!("decode pods with {decode}"));
+            let words = ["--prefill", prefill, "--decode", decode];
+            asked.words.extend(words.map(str::to_owned));
+            asked.wanted = Wanted::Roles(prefill.clone(), decode.clone());
+        }
+        _ => {}
+    }
+    Ok(asked)
+}
+
+/// Everything that can be seen of the workers that are meant.
 fn gather(args: &CheckArgs) -> Result<Gathered, String> {
+    let mut asked = asked(args)?;
     let mut of_pods = args.pods.clone();
     let named = !of_pods.pod.is_empty() || of_pods.selector.is_some() || of_pods.all;
-    let wanted = wanted(args);
-    if !named && matches!(wanted, Wanted::AsAsked) {
+    if named && args.name.is_none() && args.prefill.is_none() {
+        // What is asked for by pods counts, and a recipe is held against them.
+        asked.wanted = Wanted::AsAsked;
+    }
+    if of_pods.namespace.is_none() {
+        of_pods.namespace = asked.namespace.take();
+    }
+    if !named && matches!(asked.wanted, Wanted::AsAsked) {
         if of_pods.namespace.is_none() {
             return Err("name what is to be checked: check NAME -n NAMESPACE, check -n NAMESPACE for all KV workers of it, \
-                        check -l SELECTOR, or check --prefill SELECTOR --decode SELECTOR"
+                        check -l SELECTOR, check -f RECIPE, or check --prefill SELECTOR --decode SELECTOR"
                 .to_owned());
         }
         of_pods.all = true;
     }
-    let (pods, mut around) = pods::gathered(&of_pods, &wanted)?;
-    let mut scope = Vec::new();
-    let mut asked = Vec::new();
-    match &wanted {
-        Wanted::Of(names) => {
-            scope.extend(names.iter().map(|name| format!("deployment {name}")));
-            asked.extend(names.iter().cloned());
-        }
-        Wanted::Roles(prefill, decode) => {
-            scope.push(format!("prefill pods with {prefill}"));
-            scope.push(format!("decode pods with {decode}"));
-            asked.extend(["--prefill", prefill, "--decode", decode].map(str::to_owned));
-        }
-        Wanted::AsAsked => {}
+    let mut gathered = pods::gathered(&of_pods, &asked.wanted)?;
+    gathered.scope = asked.scope;
+    gathered.scope.extend(pods::scope(&of_pods));
+    asked.words.append(&mut gathered.around.asked);
+    gathered.around.asked = asked.words;
+    if let Some(recipes) = asked.recipes {
+        gathered.declared.insert(0, recipes);
     }
-    scope.extend(pods::scope(&of_pods));
-    asked.append(&mut around.asked);
-    around.asked = asked;
-    Ok(Gathered {
-        pods,
-        around,
-        scope,
-    })
+    gathered.inputs = asked.inputs;
+    Ok(gathered)
 }

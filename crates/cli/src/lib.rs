@@ -6,6 +6,7 @@ mod bundles;
 mod check;
 mod debug_pods;
 mod decisions;
+mod declared;
 mod dry_run;
 mod explain;
 mod fix;

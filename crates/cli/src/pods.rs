@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use checks::{Around, NodeFacts, ProbedPod};
+use checks::{Around, Gathered, NodeFacts, ProbedPod};
 use cluster::{Access, Cluster, Limits, Looked, Pick, Stop, Via};
 use model::pod::{Fault, FaultKind};
 use model::{PodObject, Report, Role};
 use recipe::live;
 
 use crate::args::PodArgs;
-use crate::{beside, interrupt};
+use crate::{beside, declared, interrupt};
 
 /// Whether pods of a cluster are meant, and not this host.
 pub(crate) fn are_meant(args: &PodArgs) -> Result<bool, String> {
@@ -80,18 +80,37 @@ pub(crate) enum Wanted {
 }
 
 /// Everything about the pods that are meant, for `check`.
-pub(crate) fn gathered(
-    args: &PodArgs,
-    wanted: &Wanted,
-) -> Result<(Vec<ProbedPod>, Around), String> {
+pub(crate) fn gathered(args: &PodArgs, wanted: &Wanted) -> Result<Gathered, String> {
     let args = &as_kubectl(args)?;
     let access = access(args)?;
     let (runtime, stop) = runtime()?;
     let look = Some(beside::Look::Inside { force: false });
-    let looked = runtime.block_on(gather(args, wanted, &access, look, &stop));
+    let mut around = Around {
+        asked: asked(args),
+        ..Around::default()
+    };
+    let (pods, declared) = runtime.block_on(async {
+        let cluster = match open(&access, &stop).await {
+            Ok(cluster) => cluster,
+            Err(fault) => {
+                around.faults.push(fault);
+                return (Vec::new(), Vec::new());
+            }
+        };
+        let pods = gather_for(args, wanted, &cluster, &mut around, look, &stop).await;
+        let behind = declared::behind(&pods);
+        let (declared, fault) = declared::objects(Arc::clone(&cluster), behind, stop.clone()).await;
+        around.faults.extend(fault);
+        (pods, declared)
+    });
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
-    Ok(looked)
+    Ok(Gathered {
+        pods,
+        around,
+        declared,
+        ..Gathered::default()
+    })
 }
 
 /// `node` over pods.

@@ -41,6 +41,13 @@ fn join(all: &mut Gathered, more: Gathered, path: &Path) -> Result<(), String> {
     }
     all.pods.extend(more.pods);
     all.scope.extend(more.scope);
+    for declared in more.declared {
+        if !all.declared.contains(&declared) {
+            all.declared.push(declared);
+        }
+    }
+    all.declared.sort_by_key(|declared| declared.by);
+    all.inputs.extend(more.inputs);
     let around = more.around;
     all.around.faults.extend(around.faults);
     all.around.passed_over.extend(around.passed_over);

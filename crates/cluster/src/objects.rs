@@ -96,6 +96,50 @@ pub async fn named_pod(
     }
 }
 
+/// Paths of the kinds of objects that pods are made from, by group; the first version that the server knows is read.
+fn paths(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "DynamoGraphDeployment" => &[
+            "/apis/nvidia.com/v1alpha1/namespaces/{}/dynamographdeployments/",
+            "/apis/nvidia.com/v1beta1/namespaces/{}/dynamographdeployments/",
+        ],
+        "ReplicaSet" => &["/apis/apps/v1/namespaces/{}/replicasets/"],
+        "StatefulSet" => &["/apis/apps/v1/namespaces/{}/statefulsets/"],
+        _ => &[],
+    }
+}
+
+/// Whether objects of a kind can be read.
+pub fn can_read(kind: &str) -> bool {
+    !paths(kind).is_empty()
+}
+
+/// An object that pods are made from; `None` where there is none of that name, or the kind is not known.
+///
+/// # Errors
+/// The API server refuses.
+pub async fn workload(
+    cluster: &dyn Cluster,
+    namespace: &str,
+    kind: &str,
+    name: &str,
+    stop: &Stop,
+) -> Result<Option<String>, Fault> {
+    for path in paths(kind) {
+        let path = format!(
+            "{}{}",
+            path.replace("{}", &escaped(namespace)),
+            escaped(name)
+        );
+        match patiently(stop, || cluster.get(&path)).await {
+            Ok(text) => return Ok(Some(text)),
+            Err(refusal) if refusal.fault.kind == FaultKind::NotFound => {}
+            Err(refusal) => return Err(refusal.fault),
+        }
+    }
+    Ok(None)
+}
+
 /// The nodes of the cluster, each as JSON text.
 ///
 /// # Errors

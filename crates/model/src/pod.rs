@@ -236,6 +236,8 @@ fault_kinds! {
     ForbiddenPods = "pods-forbidden", Access, NoPermission;
     /// 403 on reading nodes, which a role in one namespace cannot grant.
     ForbiddenNodes = "nodes-forbidden", Beside, NoPermission;
+    /// 403 on reading the objects that pods are made from.
+    ForbiddenWorkload = "workload-forbidden", Beside, NoPermission;
     /// 403 on the log of a container.
     ForbiddenLog = "pod-log-forbidden", Beside, NoPermission;
     /// The kubectl-compatible program cannot be started.

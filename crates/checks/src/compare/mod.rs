@@ -3,6 +3,7 @@
 //! What a fault looks like in one worker alone is told elsewhere. Here a worker is named because it is not like the
 //! others, and two roles because they do not fit.
 
+pub(crate) mod drift;
 pub(crate) mod fabric;
 pub(crate) mod layers;
 pub(crate) mod nvlink;

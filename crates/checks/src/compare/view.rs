@@ -3,12 +3,15 @@
 use model::{Role, Subject};
 
 use crate::finding::Finding;
+use crate::gathered::Declared;
 use crate::pod::view::PodView;
 
 /// The workers of one deployment.
 pub(crate) struct GroupView<'p> {
     /// All of them, in the order in which they were asked for.
     pub(crate) pods: Vec<&'p PodView<'p>>,
+    /// What declares them.
+    pub(crate) declared: &'p [Declared],
 }
 
 impl<'p> GroupView<'p> {

@@ -140,6 +140,14 @@ pub(crate) const ACCESS: &[Cause] = &[
         "Kubernetes RBAC: nodes are no resource of a namespace",
     ),
     fault(
+        "workload-forbidden",
+        "reading the objects that the pods are made from is not allowed (403)",
+        "whether something on the way (the operator, a webhook) has changed what was deployed is judged with the recipe only; workers are judged without it",
+        "none is needed; get on dynamographdeployments.nvidia.com, replicasets.apps and statefulsets.apps shows more",
+        "reading them is allowed",
+        "Kubernetes RBAC",
+    ),
+    fault(
         "pod-log-forbidden",
         "reading the log of the container is not allowed (403)",
         "what UCX, NIXL and the engine said at their start, and faults that they told of, are not judged",

@@ -14,6 +14,9 @@ pub struct CheckArgs {
     /// of the namespace
     #[arg(value_name = "NAME", conflicts_with_all = ["pod", "selector", "all"])]
     pub name: Option<String>,
+    /// The recipe that was deployed: its deployments are looked for in the cluster, and held against what runs
+    #[arg(short, long = "filename", value_name = "PATH")]
+    pub filename: Vec<PathBuf>,
     /// Labels of the prefill workers, where neither labels nor flags that are known tell roles
     #[arg(long, value_name = "SELECTOR", requires = "decode", conflicts_with_all = ["name", "pod", "selector", "all"])]
     pub prefill: Option<String>,
@@ -37,6 +40,7 @@ Examples:
   check-interconnect check -n serving
   check-interconnect check -n serving -l app=llama -o text -o json=report.json
   check-interconnect check -n serving --prefill role=p --decode role=d
+  check-interconnect check -f deploy.yaml -n serving
   check-interconnect check llama -n serving --bundle llama.tar.gz
 
 Everything that node and nixl see in each worker, and what only several views show: which worker of a workload is not like \

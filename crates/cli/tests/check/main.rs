@@ -12,6 +12,7 @@
 mod bundles;
 mod choice;
 mod deployment;
+mod drift;
 #[path = "../pods/support.rs"]
 #[allow(dead_code)]
 mod support;

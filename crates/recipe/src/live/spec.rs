@@ -152,7 +152,7 @@ fn only(value: &Value, wanted: impl Fn(&str, &Value) -> bool) -> Value {
 
 /// JSON that is YAML too: what the two treat differently is escaped, and every entry has a line of its own, since YAML
 /// bounds how far a key may be from its colon.
-fn write(out: &mut String, value: &Value) {
+pub(super) fn write(out: &mut String, value: &Value) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),

@@ -110,9 +110,16 @@ fn run(view: &TransferView<'_>, findings: &mut Findings) {
             Reason::Disabled,
             format!("only planned (--dry-run): {plan}"),
         ),
-        Tried::NotBegun(why) => Finding::skipped(NAME, Reason::NotVisible, why.clone())
-            .because(&NOT_CARRIED_OUT)
-            .required(),
+        Tried::NotBegun(why) => {
+            let reason = if is_late(why) {
+                Reason::TimedOut
+            } else {
+                Reason::NotVisible
+            };
+            Finding::skipped(NAME, reason, why.clone())
+                .because(&NOT_CARRIED_OUT)
+                .required()
+        }
         Tried::Measured(transfer) => {
             if let Some(finding) = of_gpu(transfer) {
                 findings.push(view.about(finding));
@@ -121,6 +128,10 @@ fn run(view: &TransferView<'_>, findings: &mut Findings) {
         }
     };
     findings.push(view.about(finding));
+}
+
+fn is_late(why: &str) -> bool {
+    why.contains("time was over") || why.contains("in time")
 }
 
 fn measured(transfer: &Transfer, explains: &[CheckResult]) -> Finding {
@@ -180,8 +191,7 @@ fn measured(transfer: &Transfer, explains: &[CheckResult]) -> Finding {
         }
         return finding;
     }
-    let late = stop.why.contains("time was over") || stop.why.contains("in time");
-    let reason = if late {
+    let reason = if is_late(&stop.why) {
         Reason::TimedOut
     } else if stop.step.is_none() || stop.step.as_deref() == Some("import") {
         Reason::NoTool

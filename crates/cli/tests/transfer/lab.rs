@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
+use crate::held::Held;
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
 
 fn repository() -> PathBuf {
@@ -58,6 +59,8 @@ fn may_isolate() -> bool {
 
 /// Two workers and a cluster that has them as pods.
 pub(crate) struct Lab {
+    // Before their folder.
+    _held: Held,
     folder: tempfile::TempDir,
     pub(crate) api: StandIn,
     /// One after the other: together they take so long that their times are over.
@@ -122,17 +125,7 @@ impl Lab {
         }
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
-        let output = Command::new(repository().join("tests/lab/two-workers.sh"))
-            .arg("up")
-            .arg(folder.path())
-            .args(options)
-            .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let held = Held::up(folder.path(), options.iter().copied()).unwrap();
         let pod = |name: &str, node: &str| {
             let kubectl = folder.path().join("kubectl").display().to_string();
             let words = [&kubectl, "exec", "-i", name, "--"].map(str::to_owned);
@@ -160,6 +153,7 @@ impl Lab {
             .start()
             .unwrap();
         Some(Self {
+            _held: held,
             folder,
             api,
             _alone: alone,
@@ -236,14 +230,5 @@ impl Lab {
             .map(|line| line.trim().to_owned())
             .filter(|line| !line.starts_with("1 ") && !line.contains("ps -e -o"))
             .collect()
-    }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        let _over = Command::new(repository().join("tests/lab/two-workers.sh"))
-            .arg("down")
-            .arg(self.folder.path())
-            .output();
     }
 }

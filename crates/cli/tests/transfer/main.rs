@@ -11,6 +11,8 @@
 )]
 
 mod bounds;
+#[path = "../../../../tests/lab/held.rs"]
+mod held;
 mod lab;
 mod measured;
 mod observed;

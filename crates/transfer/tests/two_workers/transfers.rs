@@ -313,7 +313,7 @@ fn counters_around_a_transfer_name_the_interface() {
     let after = look();
     let seen = transfer::observe(&before, &after);
     assert!(
-        matches!(&seen.seen, transfer::Seen::Over { movers } if movers.iter().all(|m| m.name == "eth0")),
+        matches!(&seen.seen, transfer::Seen::Over { movers } if movers.iter().all(|m| m.grown.name == "eth0")),
         "{seen:?}"
     );
     std::thread::sleep(std::time::Duration::from_millis(20));

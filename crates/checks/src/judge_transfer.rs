@@ -155,7 +155,11 @@ fn software_was_measured(transfer: &Transfer, results: &mut [CheckResult]) {
         return;
     }
     let device = |port: &str| port.split(':').next().unwrap_or(port).to_owned();
-    let over: Vec<String> = legs.iter().flat_map(|leg| &leg.over).map(|p| device(p)).collect();
+    let over: Vec<String> = legs
+        .iter()
+        .flat_map(|leg| &leg.over)
+        .map(|p| device(p))
+        .collect();
     for result in results
         .iter_mut()
         .filter(|r| r.cause == Some(SOFTWARE.id) && r.status == Status::Warn)
@@ -166,7 +170,8 @@ fn software_was_measured(transfer: &Transfer, results: &mut [CheckResult]) {
             result.cause = None;
             result.fix = None;
             result.note = Some(
-                "the measured transfer went over it: software RDMA, which is never trusted".to_owned(),
+                "the measured transfer went over it: software RDMA, which is never trusted"
+                    .to_owned(),
             );
         }
     }
@@ -245,9 +250,7 @@ fn proof(
             }
         ));
     }
-    let over_rdma = legs
-        .iter()
-        .any(|leg| leg.carrier == Carrier::Rdma);
+    let over_rdma = legs.iter().any(|leg| leg.carrier == Carrier::Rdma);
     if over_rdma && !legs.iter().any(|leg| leg.plausible == Some(true)) {
         return Err("the rate of the link is not known, so no rate could be judged".to_owned());
     }
@@ -272,7 +275,7 @@ fn summary(transfer: &Transfer) -> String {
     let mut words: Vec<String> = Vec::new();
     for group in groups {
         let Some(leg) = group.first() else { continue };
-        let grade = leg.grade.map_or("not known for sure", model::Grade::as_str);
+        let grade = leg.grade.map_or("not known for sure", Grade::as_str);
         let one = format!(
             "{} of {} memory over {} ({grade})",
             leg.operation.as_str(),

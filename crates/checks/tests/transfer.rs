@@ -5,7 +5,8 @@
 use checks::{ObservedFacts, TransferFacts, Tried, judge_observed, judge_transfer};
 use model::transfer::{Carrier, Evidence, Transfer, TransferEnd, TransferLeg, TransferStop};
 use model::{
-    CheckResult, Coverage, EngineSeen, Found, Grade, Medium, Moved, ObservedTraffic, MemoryKind, Operation, Readiness, Report, Role, Status, Subject,
+    CheckResult, Coverage, EngineSeen, Found, Grade, Medium, MemoryKind, Moved, ObservedTraffic,
+    Operation, Readiness, Report, Role, Status, Subject,
 };
 
 const MIB: u64 = 1 << 20;
@@ -70,6 +71,7 @@ fn good() -> Transfer {
     Transfer {
         prefill: TransferEnd::default(),
         decode: TransferEnd::default(),
+        tool: None,
         plan: String::new(),
         planned_bytes: 0,
         legs: [MIB, 16 * MIB, 64 * MIB]

@@ -3,6 +3,7 @@
 //! One look into each pod, then one program in each, whose streams are driven from here: no port is opened, and nothing is
 //! written to a disk. The programs end with their standard input, so also after Ctrl-C and a lost connection.
 
+mod bench;
 pub(crate) mod pair;
 mod plan;
 mod sessions;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use checks::{Around, ProbedPod, TransferFacts, Tried};
 use cluster::{Cluster, Stop};
 use model::{Report, Role};
-use transfer::{Both, Measurement, OfEngine, Plan, Side};
+use transfer::{Both, Measurement, OfEngine, Plan, Side, nixlbench};
 
 use crate::args::{NixlArgs, PodArgs};
 use crate::deadline::Deadline;
@@ -44,7 +45,18 @@ pub(crate) fn run(args: &NixlArgs) -> Result<Report, String> {
     let (looked, done) = runtime.block_on(async {
         let deadline = Deadline::of(&args.pods);
         let into = async |cluster: &Arc<dyn Cluster>, around: &mut Around, until| {
-            look(&args.pods, &theirs, cluster, around, Asked { until: Some(until), ..Asked::default() }, &stop).await
+            look(
+                &args.pods,
+                &theirs,
+                cluster,
+                around,
+                Asked {
+                    until: Some(until),
+                    ..Asked::default()
+                },
+                &stop,
+            )
+            .await
         };
         let (cluster, looked) = deadline.look(&access, &mut around, &stop, into).await;
         let done = match &cluster {
@@ -176,10 +188,38 @@ async fn carry_out(
         crate::tell(&plan::commands(&execs));
         return Some(facts(Tried::Planned(plan.sentence()), Vec::new()));
     }
-    let measured = match sessions::measured(cluster, &plan, &pair, &execs, deadline, stop).await {
+    let mut measured = match sessions::measured(cluster, &plan, &pair, &execs, deadline, stop).await
+    {
         Ok(measured) => measured,
         Err(why) => return Some(facts(Tried::NotBegun(why), Vec::new())),
     };
+    let mut tool = None;
+    if lacks_nixl(&measured) && !stop.is_stopped() {
+        let place = bench::Place {
+            cluster,
+            pair: &pair,
+            deadline,
+            stop,
+        };
+        let done = match place.task().await {
+            Ok(Some((task, benches))) => {
+                crate::tell(&bench::words(&task, &benches, &pair));
+                tool = Some(nixlbench::STEP.to_owned());
+                place.measured(&task, &benches).await.map(Some)
+            }
+            Ok(None) => Ok(None),
+            Err(why) => Err(why),
+        };
+        match done {
+            Ok(Some(by_bench)) => measured = by_bench,
+            Ok(None) => {}
+            Err(why) => {
+                if let Some(at) = &mut measured.stop {
+                    at.why = format!("{}; {why}", at.why);
+                }
+            }
+        }
+    }
     let messages = transfer::faults(&measured)
         .into_iter()
         .map(|(side, result)| {
@@ -190,8 +230,19 @@ async fn carry_out(
             (role, result)
         })
         .collect();
-    let told = told(&measured, &pair);
+    let mut told = told(&measured, &pair);
+    told.tool = tool;
     Some(facts(Tried::Measured(Box::new(told)), messages))
+}
+
+/// The program did not come as far as NIXL, at one end at least.
+fn lacks_nixl(measured: &Measurement) -> bool {
+    let late = |why: &str| why.contains("time was over") || why.contains("in time");
+    measured.legs.is_empty()
+        && measured
+            .stop
+            .as_ref()
+            .is_some_and(|at| matches!(at.step.as_deref(), None | Some("import")) && !late(&at.why))
 }
 
 fn told(measured: &Measurement, pair: &Pair<'_>) -> model::Transfer {

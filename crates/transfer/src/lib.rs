@@ -20,6 +20,7 @@ mod launch;
 mod link;
 pub mod local;
 mod message;
+pub mod nixlbench;
 mod observe;
 mod pace;
 mod plan;

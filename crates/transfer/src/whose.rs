@@ -156,20 +156,18 @@ fn connections(movers: &[Mover], opened: &Both<Opened>) -> Result<String, String
         return Err("the engines' sockets could not be read".to_owned());
     };
     let on_way = shared.iter().filter(|c| {
-        opened
-            .prefill
-            .addresses
-            .get(&c.local.0)
-            .is_none_or(|name| {
-                movers
-                    .iter()
-                    .any(|m| m.side == Side::Prefill && m.grown.name == *name)
-            })
+        opened.prefill.addresses.get(&c.local.0).is_none_or(|name| {
+            movers
+                .iter()
+                .any(|m| m.side == Side::Prefill && m.grown.name == *name)
+        })
     });
     match on_way.count() {
         0 => Err("the engines had no connection to each other there".to_owned()),
         1 => Ok("the engines have a connection to each other there".to_owned()),
-        n => Ok(format!("the engines have {n} connections to each other there")),
+        n => Ok(format!(
+            "the engines have {n} connections to each other there"
+        )),
     }
 }
 
@@ -190,5 +188,8 @@ fn queue_pairs(movers: &[Mover], opened: &Both<Opened>) -> Result<String, String
         .iter()
         .map(|(device, count)| format!("{count} on {device}"))
         .collect();
-    Ok(format!("the engines have queue pairs there: {}", words.join(", ")))
+    Ok(format!(
+        "the engines have queue pairs there: {}",
+        words.join(", ")
+    ))
 }

@@ -88,7 +88,10 @@ fn connections_and_metrics_that_agree_make_it_kv() {
     match said(moved(102, None), &connected(), &counted(100)) {
         Some(Whose::Kv(why)) => {
             assert!(why.contains("a connection to each other"), "{why}");
-            assert!(why.contains("agent_rx_bytes_total counted 100 MiB"), "{why}");
+            assert!(
+                why.contains("agent_rx_bytes_total counted 100 MiB"),
+                "{why}"
+            );
         }
         other => panic!("{other:?}"),
     }

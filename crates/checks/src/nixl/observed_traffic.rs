@@ -132,7 +132,10 @@ fn of_engine(engine: &EngineSeen) -> String {
     });
     let counted = match (engine.kv_bytes, &engine.kv_metric) {
         (Some(bytes), Some(metric)) => {
-            format!(", and counted {} MiB of KV meanwhile ({metric})", bytes >> 20)
+            format!(
+                ", and counted {} MiB of KV meanwhile ({metric})",
+                bytes >> 20
+            )
         }
         _ => String::new(),
     };

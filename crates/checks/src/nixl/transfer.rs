@@ -124,11 +124,18 @@ fn run(view: &TransferView<'_>, findings: &mut Findings) {
             if let Some(finding) = of_gpu(transfer) {
                 findings.push(view.about(finding));
             }
-            measured(transfer, view.explains)
+            let finding = measured(transfer, view.explains);
+            match &transfer.tool {
+                Some(tool) if tool == "nixlbench" => finding.note(BY_NIXLBENCH),
+                _ => finding,
+            }
         }
     };
     findings.push(view.about(finding));
 }
+
+/// What nixlbench is, and what its result does not say.
+const BY_NIXLBENCH: &str = "moved by nixlbench, with an agent of its own and its own buffers; it does not print the transport: UCX's protocol table and the counters of both ends do; its content is one pattern, so that a hash would not tell more";
 
 fn is_late(why: &str) -> bool {
     why.contains("time was over") || why.contains("in time")

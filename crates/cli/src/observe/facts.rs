@@ -13,9 +13,7 @@ pub(super) fn of(pods: &[ProbedPod], seen: Option<Looks>) -> ObservedFacts {
     let traffic = match seen {
         Some(Ok(looks)) => of_looks(pods, &looks),
         Some(Err(words)) => unknown(words),
-        None => {
-            unknown("nothing was observed: not all workers could be looked into".to_owned())
-        }
+        None => unknown("nothing was observed: not all workers could be looked into".to_owned()),
     };
     ObservedFacts {
         traffic,
@@ -82,8 +80,7 @@ fn between(pair: &Pair<'_>, looks: &Both<&(Counted, Counted)>) -> ObservedTraffi
             continue;
         };
         let shared = transfer::shared(opened.of(side), opened.of(side.other()));
-        engine.connections_to_peer =
-            shared.map(|all| u32::try_from(all.len()).unwrap_or(u32::MAX));
+        engine.connections_to_peer = shared.map(|all| u32::try_from(all.len()).unwrap_or(u32::MAX));
         if let Some(metric) = metrics.of(side) {
             engine.kv_bytes = Some(metric.bytes);
             engine.kv_metric = Some(metric.name.clone());
@@ -92,10 +89,7 @@ fn between(pair: &Pair<'_>, looks: &Both<&(Counted, Counted)>) -> ObservedTraffi
     }
     let (kv, whose) = match transfer::whose(&observed, &opened, &metrics) {
         Some(Whose::Kv(why)) => (true, format!("; it was KV: {why}")),
-        Some(Whose::Unknown(why)) => (
-            false,
-            format!("; whether it was KV is not known: {why}"),
-        ),
+        Some(Whose::Unknown(why)) => (false, format!("; whether it was KV is not known: {why}")),
         None => (false, String::new()),
     };
     ObservedTraffic {

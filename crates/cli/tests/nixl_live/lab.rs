@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use serde_json::{Value, json};
 use crate::held::Held;
+use serde_json::{Value, json};
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
 
 fn repository() -> PathBuf {

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
 use crate::held::Held;
+use serde_json::{Value, json};
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
 
 fn repository() -> PathBuf {
@@ -213,6 +214,11 @@ impl Lab {
         self.folder.path().join("kubectl").display().to_string()
     }
 
+    /// A file of this lab.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// Runs a command in a worker.
     pub(crate) fn exec(&self, pod: &str, words: &[&str]) -> String {
         let output = Command::new(self.folder.path().join("kubectl"))
@@ -221,6 +227,23 @@ impl Lab {
             .output()
             .unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Makes the decode worker's engine read so many MiB of the other's; needs ENGINE_PULLS in their environment.
+    pub(crate) fn pull(&self, mib: u32) {
+        let file = |name: &str| self.folder.path().join(name);
+        let _none = std::fs::remove_file(file("pulled"));
+        std::fs::write(file("asked"), mib.to_string()).unwrap();
+        std::fs::rename(file("asked"), file("pull")).unwrap();
+        let until = Instant::now() + Duration::from_mins(1);
+        while !file("pulled").exists() {
+            let log = std::fs::read_to_string(file("decode-0.log")).unwrap_or_default();
+            assert!(
+                Instant::now() < until && !log.contains("Traceback"),
+                "{log}"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// What runs in a worker beside its engine.

@@ -16,3 +16,4 @@ mod held;
 mod lab;
 mod measured;
 mod observed;
+mod timeout;

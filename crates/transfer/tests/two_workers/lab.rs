@@ -76,10 +76,7 @@ impl Lab {
         }
         let folder = tempfile::tempdir().expect("a folder");
         let held = Held::up(folder.path(), options.iter().copied()).expect("two workers");
-        Some(Self {
-            held,
-            folder,
-        })
+        Some(Self { held, folder })
     }
 
     pub(crate) fn folder(&self) -> &Path {

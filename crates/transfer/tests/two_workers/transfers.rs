@@ -88,7 +88,9 @@ fn isolated_workers_move_everything_over_tcp() {
     }
     // The quiet side of all faults: nothing but what the transport is.
     assert!(
-        causes(&measured).iter().all(|c| *c == "nixl-proto-table"),
+        causes(&measured)
+            .iter()
+            .all(|c| ["nixl-proto-table", "nixl-software-emulation"].contains(c)),
         "{:?}",
         causes(&measured)
     );

@@ -130,9 +130,16 @@ impl Lab {
         let pod = |name: &str, node: &str| {
             let kubectl = folder.path().join("kubectl").display().to_string();
             let words = [&kubectl, "exec", "-i", name, "--"].map(str::to_owned);
+            let ip = if node == "node-a" {
+                "192.0.2.1"
+            } else {
+                "192.0.2.2"
+            };
             change(
                 Pod::worker(name)
                     .node(node)
+                    .set("/status/podIP", json!(ip))
+                    .set("/status/podIPs", json!([{ "ip": ip }]))
                     .behaviour(Behaviour::Process(words.into()))
                     .spec("image", json!("registry.example/vllm-runtime:1.0.0"))
                     .spec("command", json!(["python3", "-m", "dynamo.vllm"]))

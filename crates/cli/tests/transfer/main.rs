@@ -10,6 +10,7 @@
     clippy::print_stderr
 )]
 
+mod bench;
 mod bounds;
 #[path = "../../../../tests/lab/held.rs"]
 mod held;

@@ -144,7 +144,8 @@ fn the_interface_that_carried_a_real_transfer_is_named_with_its_bytes() {
     assert_eq!(observed["kv"], false);
     let seconds = observed["milliseconds"].as_u64().unwrap() / 1000;
     assert!((19..40).contains(&seconds), "{observed}");
-    assert_eq!(code, 3);
+    // What else is wrong with these workers comes first: no RDMA device is there.
+    assert_eq!(code, 1);
     assert_eq!(report["transfer_validated"], false);
     // Its engine is told, too.
     assert!(

@@ -4,11 +4,14 @@
 #
 #   two-workers.sh up DIR [options]   starts them; returns when both are there
 #   two-workers.sh down DIR           ends them and everything in them
+#   two-workers.sh hold DIR [options] starts them, prints `ready`, and ends them with its standard input: also where
+#                                     whoever holds the other end of that is killed, or this script itself is
 #
 # Options
 #   --share-pid             both stay in this machine's PID and IPC namespaces (as with hostPID and hostIPC, or in one
 #                           pod): UCX then uses cma; with either one apart it does not
 #   --engine                an engine runs in each: tests/lab/engine.py, which holds a NIXL agent; without it, sleep
+#                           (a file DIR/pull makes the one of decode-0 read from the other; see there)
 #   --env NAME=VALUE        in the environment of both engines (may be repeated)
 #   --prefill-env, --decode-env   of one of them
 #
@@ -73,7 +76,7 @@ start() {
             [ "$fd" -le 2 ] || eval "exec $fd>&-"
         done
         # shellcheck disable=SC2086
-        exec setsid unshare $namespaces --fork --kill-child \
+        exec setsid $bound unshare $namespaces --fork --kill-child \
             bash "${BASH_SOURCE[0]}" first "$name" "$dir" "$engine" "$@"
     ) </dev/null >"$dir/$name.log" 2>&1 &
     local holder=$!
@@ -86,6 +89,18 @@ start() {
     done
     tr -d ' ' <"/proc/$holder/task/$holder/children" >"$dir/$name.pid"
     [ -s "$dir/$name.pid" ] || die "$name has no first process"
+}
+
+# What ends a worker with this script, however that ends.
+bound=""
+
+hold() {
+    bound="setpriv --pdeathsig KILL --"
+    up "$@"
+    # shellcheck disable=SC2064 # the folder of now
+    trap "down '$1'" EXIT
+    echo ready
+    while read -r _; do :; done
 }
 
 up() {
@@ -137,9 +152,10 @@ up() {
     trap - ERR EXIT
 }
 
-[ "$#" -ge 2 ] || die "usage: two-workers.sh up|down DIR"
+[ "$#" -ge 2 ] || die "usage: two-workers.sh up|hold|down DIR"
 case "$1" in
     up) shift; up "$@" ;;
+    hold) shift; hold "$@" ;;
     down) down "$2" ;;
     first) shift; first "$@" ;;
     *) die "unknown command $1" ;;

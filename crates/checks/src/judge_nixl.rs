@@ -64,6 +64,7 @@ pub fn judge_nixl(facts: &NixlFacts, scope: Vec<String>) -> Report {
         deployments: Vec::new(),
         results,
         transfers: Vec::new(),
+        observed: None,
         coverage,
         readiness,
         verdict,

@@ -49,7 +49,7 @@ pub use judge_pods::{Around, ProbedPod, judge_check, judge_nixl_pods, judge_pods
 pub use judge_transfer::{TransferFacts, judge_transfer, memory_of, operation_of};
 pub use nixl::live::judge::judge_nixl_here;
 pub use nixl::live::view::{Beside, LogSeen, NoTrial, TrialSeen};
-pub use nixl::observed_traffic::{ObservedFacts, Traffic};
+pub use nixl::observed_traffic::ObservedFacts;
 pub use nixl::sides::LogFile;
 pub use nixl::transfer::Tried;
 pub use node::ucx_transports::{Family, family};

@@ -4,6 +4,7 @@ pub mod args;
 mod beside;
 mod bundles;
 mod check;
+mod deadline;
 mod debug_pods;
 mod decisions;
 mod declared;

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use checks::{Around, Gathered, NodeFacts, ProbedPod};
 use cluster::{Access, Cluster, Limits, Looked, Pick, Stop, Via};
 use model::pod::{Fault, FaultKind};
 use model::{PodObject, Report, Role};
 use recipe::live;
+use tokio::time::Instant;
 
 use crate::args::PodArgs;
 use crate::{beside, declared, interrupt};
@@ -69,9 +71,10 @@ fn as_kubectl(args: &PodArgs) -> Result<PodArgs, String> {
 }
 
 /// Which pods are meant, where arguments about pods do not say it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) enum Wanted {
     /// What the arguments about pods say.
+    #[default]
     AsAsked,
     /// KV workers of a deployment of one of these names.
     Of(Vec<String>),
@@ -97,7 +100,13 @@ pub(crate) fn gathered(args: &PodArgs, wanted: &Wanted) -> Result<Gathered, Stri
                 return (Vec::new(), Vec::new());
             }
         };
-        let pods = gather_for(args, wanted, &cluster, &mut around, look, &stop).await;
+        let asked = Asked {
+            wanted: wanted.clone(),
+            nixl: look,
+            sockets: true,
+            until: None,
+        };
+        let pods = gather_for(args, &cluster, &mut around, asked, &stop).await;
         let behind = declared::behind(&pods);
         let (declared, fault) = declared::objects(Arc::clone(&cluster), behind, stop.clone()).await;
         around.faults.extend(fault);
@@ -240,7 +249,7 @@ fn looked(args: &PodArgs, nixl: Option<beside::Look>) -> Result<(Vec<ProbedPod>,
     let args = &as_kubectl(args)?;
     let access = access(args)?;
     let (runtime, stop) = runtime()?;
-    let looked = runtime.block_on(gather(args, &Wanted::AsAsked, &access, nixl, &stop));
+    let looked = runtime.block_on(gather(args, &access, nixl, &stop));
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
     Ok(looked)
@@ -260,9 +269,11 @@ pub(crate) fn runtime() -> Result<(tokio::runtime::Runtime, Stop), String> {
     Ok((runtime, stop))
 }
 
+/// Listing the nodes has limits of its own for each request; a day is none.
+const NODES: Duration = Duration::from_hours(24);
+
 async fn gather(
     args: &PodArgs,
-    wanted: &Wanted,
     access: &Access,
     nixl: Option<beside::Look>,
     stop: &Stop,
@@ -278,7 +289,12 @@ async fn gather(
             return (Vec::new(), around);
         }
     };
-    let chosen = gather_for(args, wanted, &cluster, &mut around, nixl, stop).await;
+    let asked = Asked {
+        sockets: nixl.is_some(),
+        nixl,
+        ..Asked::default()
+    };
+    let chosen = gather_for(args, &cluster, &mut around, asked, stop).await;
     (chosen, around)
 }
 
@@ -290,33 +306,46 @@ pub(crate) async fn open(access: &Access, stop: &Stop) -> Result<Arc<dyn Cluster
     }
 }
 
-/// Looks into the pods that are meant, of a cluster that is open.
-pub(crate) async fn gather_in(
-    args: &PodArgs,
-    cluster: &Arc<dyn Cluster>,
-    around: &mut Around,
-    stop: &Stop,
-) -> Vec<ProbedPod> {
-    gather_for(args, &Wanted::AsAsked, cluster, around, None, stop).await
+/// What is looked at, and until when.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked {
+    /// Which pods.
+    pub(crate) wanted: Wanted,
+    /// For `nixl` at more than `node` does.
+    pub(crate) nixl: Option<beside::Look>,
+    /// The engines' sockets and queue pairs.
+    pub(crate) sockets: bool,
+    /// When all of it is over, where it is a part of something that has an end.
+    pub(crate) until: Option<Instant>,
 }
 
-/// The same; for `nixl` at more than `node` does.
-async fn gather_for(
+/// Looks into the pods that are meant, of a cluster that is open.
+pub(crate) async fn gather_for(
     args: &PodArgs,
-    wanted: &Wanted,
     cluster: &Arc<dyn Cluster>,
     around: &mut Around,
-    nixl: Option<beside::Look>,
+    asked: Asked,
     stop: &Stop,
 ) -> Vec<ProbedPod> {
+    let Asked {
+        wanted,
+        nixl,
+        sockets,
+        until,
+    } = asked;
+    let left = |most: Duration| {
+        until.map_or(most, |until| {
+            most.min(until.saturating_duration_since(Instant::now()))
+        })
+    };
     if matches!(nixl, Some(beside::Look::Nowhere)) {
-        return meant(args, wanted, &**cluster, around, stop).await;
+        return meant(args, &wanted, &**cluster, around, stop).await;
     }
     let nodes = {
         let (cluster, stop) = (Arc::clone(cluster), stop.clone());
         tokio::spawn(async move { cluster::nodes(&*cluster, &stop).await })
     };
-    let mut chosen = meant(args, wanted, &**cluster, around, stop).await;
+    let mut chosen = meant(args, &wanted, &**cluster, around, stop).await;
     let picks: Vec<Pick> = chosen
         .iter()
         .filter(|pod| pod.probed.is_ok())
@@ -327,8 +356,8 @@ async fn gather_for(
         })
         .collect();
     let limits = Limits {
-        timeout: args.timeout,
-        sockets: nixl.is_some(),
+        timeout: left(args.timeout),
+        sockets,
         ..Limits::default()
     };
     let concurrency = usize::from(args.concurrency);
@@ -343,6 +372,10 @@ async fn gather_for(
     around.nodes = tokio::select! {
         read = nodes => read.unwrap_or_else(|_| Err(interrupted())),
         () = stop.stopped() => Err(interrupted()),
+        () = tokio::time::sleep(left(NODES)) => Err(Fault::new(
+            FaultKind::TimedOut,
+            "the nodes were not listed in time",
+        )),
     }
     .map(|nodes| {
         nodes

@@ -1,5 +1,5 @@
 //! Measures between two workers that are reached by command prefixes: `measure PREFIX_OF_PREFILL :: PREFIX_OF_DECODE`.
-//! The environment of this program is the engines'. `LARGEST`, `REPEATS` and `CONTROL` change the plan, `SAVE` keeps the
+//! The environment of this program is the engines'. `LARGEST`, `REPEATS`, `START` and `CONTROL` change the plan, `SAVE` keeps the
 //! measurement in a file, `SHOW` prints it.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::print_stderr)]
 
@@ -24,6 +24,9 @@ fn main() {
         let largest: u64 = largest.parse().unwrap();
         plan.legs.retain(|leg| leg.bytes <= largest);
         plan.start_seconds = 100;
+    }
+    if let Ok(seconds) = std::env::var("START") {
+        plan.start_seconds = seconds.parse().unwrap();
     }
     if let Ok(repeats) = std::env::var("REPEATS") {
         let repeats: u32 = repeats.parse().unwrap();

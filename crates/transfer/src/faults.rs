@@ -43,7 +43,10 @@ pub fn faults(measured: &Measurement) -> Vec<(Side, CheckResult)> {
                 .results
                 .into_iter()
                 .filter(|result| {
-                    result.name.starts_with("nixl/") || result.name == "node/selected-devices"
+                    result.name.starts_with("nixl/")
+                        || result.name == "node/selected-devices"
+                        // Of an agent beside the engine only its errors tell.
+                        || (result.name == "node/locked-memory" && result.status == Status::Fail)
                 })
                 .map(|result| (side, result)),
         );

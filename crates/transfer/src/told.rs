@@ -30,6 +30,7 @@ pub fn told(
     Transfer {
         prefill: end(ends.prefill, &measured.ends.prefill),
         decode: end(ends.decode, &measured.ends.decode),
+        tool: None,
         plan: measured.plan.sentence(),
         planned_bytes: measured.plan.total_bytes(),
         legs: measured

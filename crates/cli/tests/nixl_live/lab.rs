@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use crate::held::Held;
 use serde_json::{Value, json};
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
 
@@ -155,6 +156,8 @@ fn may_isolate() -> bool {
 
 /// Two workers with an engine, and a cluster that has them as pods.
 pub(crate) struct Lab {
+    // Before their folder.
+    _held: Held,
     folder: tempfile::TempDir,
     pub(crate) api: StandIn,
 }
@@ -167,18 +170,12 @@ impl Lab {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(repository().join("tests/lab/two-workers.sh"));
-        command.arg("up").arg(folder.path()).arg("--engine");
+        let mut options = vec!["--engine"];
         // A later one of the same name wins.
         for setting in [path.as_str()].into_iter().chain(settings.iter().copied()) {
-            command.args(["--env", setting]);
+            options.extend(["--env", setting]);
         }
-        let output = command.output().unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let held = Held::up(folder.path(), options).unwrap();
         let pod = |name: &str, node: &str| {
             let kubectl = folder.path().join("kubectl").display().to_string();
             let words = [&kubectl, "exec", "-i", name, "--"].map(str::to_owned);
@@ -192,7 +189,11 @@ impl Lab {
             .pod(pod("decode-0", "node-b"))
             .start()
             .unwrap();
-        Some(Self { folder, api })
+        Some(Self {
+            _held: held,
+            folder,
+            api,
+        })
     }
 
     /// `nixl` over one worker or all, as JSON.
@@ -224,14 +225,5 @@ impl Lab {
             .map(|line| line.trim().to_owned())
             .filter(|line| !line.starts_with("1 ") && !line.contains("ps -e -o"))
             .collect()
-    }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        let _over = Command::new(repository().join("tests/lab/two-workers.sh"))
-            .arg("down")
-            .arg(self.folder.path())
-            .output();
     }
 }

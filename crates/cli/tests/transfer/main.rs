@@ -10,7 +10,11 @@
     clippy::print_stderr
 )]
 
+mod bench;
 mod bounds;
+#[path = "../../../../tests/lab/held.rs"]
+mod held;
 mod lab;
 mod measured;
 mod observed;
+mod timeout;

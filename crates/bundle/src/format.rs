@@ -14,6 +14,8 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const CLUSTER: &str = "cluster.json";
 /// What declares the workers, and the files that were read.
 pub(crate) const DECLARED: &str = "declared.json";
+/// Transfers that were measured.
+pub(crate) const TRANSFERS: &str = "transfers.json";
 /// Folder of the workers.
 pub(crate) const WORKERS: &str = "workers/";
 

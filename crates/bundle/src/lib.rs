@@ -7,6 +7,7 @@
 //! | `manifest.json` | the format's name and version, who made it, how many workers; always first |
 //! | `cluster.json` | nodes, what kept the run from pods, pods that were passed over, how it was asked |
 //! | `declared.json` | recipes and objects that declare the workers |
+//! | `transfers.json` | transfers that were measured between them |
 //! | `workers/00000.json` … | one worker each: its pod, its settings, what was seen inside, or why nothing was |
 //!
 //! It holds facts, in the words of this program, and no output of tools: what was not on the list of what may be read

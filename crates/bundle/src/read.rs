@@ -9,8 +9,7 @@ use serde::de::DeserializeOwned;
 use tar::{Archive, Entry, EntryType};
 
 use crate::format::{
-    CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, MAX_ENTRY, MAX_TOTAL, MAX_WORKERS,
-    Manifest, VERSION, worker,
+    CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, MAX_ENTRY, MAX_TOTAL, MAX_WORKERS, Manifest, TRANSFERS, VERSION, worker,
 };
 
 /// Why a file is no bundle that can be judged: what was got, what was expected, what to try.
@@ -87,6 +86,7 @@ pub fn read(from: impl Read) -> Result<Gathered, Error> {
                 gathered.declared = read.declared;
                 gathered.inputs = read.inputs;
             }
+            TRANSFERS => gathered.transfers = parsed(&mut entry, &name)?,
             _ => gathered.pods.push(parsed(&mut entry, &name)?),
         }
         parts = parts.saturating_add(1);
@@ -105,7 +105,7 @@ pub fn read(from: impl Read) -> Result<Gathered, Error> {
 }
 
 /// The first entries, in order.
-const HEAD: [&str; 3] = [MANIFEST, CLUSTER, DECLARED];
+const HEAD: [&str; 4] = [MANIFEST, CLUSTER, DECLARED, TRANSFERS];
 
 /// The name of a plain file. Nothing is ever written by it.
 fn name<R: Read>(entry: &Entry<'_, R>) -> Result<String, Error> {

@@ -8,9 +8,7 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 use tar::{Builder, EntryType, Header};
 
-use crate::format::{
-    CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, Manifest, VERSION, worker,
-};
+use crate::format::{CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, Manifest, TRANSFERS, VERSION, worker};
 
 /// Writes everything that was gathered. The same facts give the same bytes.
 ///
@@ -32,6 +30,7 @@ pub fn write(to: impl Write, gathered: &Gathered) -> io::Result<()> {
         inputs: gathered.inputs.clone(),
     };
     entry(&mut archive, DECLARED, &declared)?;
+    entry(&mut archive, TRANSFERS, &gathered.transfers)?;
     for (number, pod) in gathered.pods.iter().enumerate() {
         entry(&mut archive, &worker(number), pod)?;
     }

@@ -7,6 +7,7 @@ use crate::nixl::observed_traffic::ObservedView;
 use crate::nixl::sides::Side;
 use crate::nixl::transfer::TransferView;
 use crate::node_view::NodeView;
+use crate::pairs::PairTried;
 use crate::pod::view::{PodView, PodsView};
 use crate::view::View;
 
@@ -45,6 +46,8 @@ pub(crate) enum Run {
     Group(fn(&GroupView<'_>, &mut Findings)),
     /// A transfer that was measured between two workers.
     Transfer(fn(&TransferView<'_>, &mut Findings)),
+    /// Transfers that were measured between the workers of a deployment.
+    Pairs(fn(&[PairTried], &mut Findings)),
     /// What moved between workers while their engines ran.
     Observed(fn(&ObservedView<'_>, &mut Findings)),
 }

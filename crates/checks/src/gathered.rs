@@ -4,6 +4,7 @@ use model::{Deployment, Input};
 use serde::{Deserialize, Serialize};
 
 use crate::judge_pods::{Around, ProbedPod};
+use crate::pairs::PairTried;
 
 /// Everything that was gathered of a deployment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,8 @@ pub struct Gathered {
     pub scope: Vec<String>,
     /// What declares the workers, in the order in which one is made from the other.
     pub declared: Vec<Declared>,
+    /// Transfers that were measured between them.
+    pub transfers: Vec<PairTried>,
     /// Files that were read, and what became of them.
     pub inputs: Vec<Input>,
 }

@@ -20,6 +20,7 @@ use crate::gathered::{Declared, Gathered};
 use crate::inputs::results as of_files;
 use crate::judge::{count, summary};
 use crate::judge_node::{inputs, run_checks};
+use crate::judge_pairs::judge_pairs;
 use crate::nixl::live::judge::{End, of_ends, of_place as live_place};
 use crate::nixl::live::next::of_pods as next_of_pods;
 use crate::node_view::NodeFacts;
@@ -62,6 +63,9 @@ pub struct Around {
     pub faults: Vec<Fault>,
     /// Pods that were asked for and passed over, with the reason: frontends, engines that serve whole requests.
     pub passed_over: Vec<(String, String)>,
+    /// In how many workers logs were read and NIXL agents were made, where it was not in all of them.
+    #[serde(default)]
+    pub sampled: Option<usize>,
     /// The options that ask for the same again, such as `-n NS -l SELECTOR`, each word one entry.
     pub asked: Vec<String>,
 }
@@ -72,6 +76,7 @@ impl Default for Around {
             nodes: Ok(Vec::new()),
             faults: Vec::new(),
             passed_over: Vec::new(),
+            sampled: None,
             asked: Vec::new(),
         }
     }
@@ -110,6 +115,7 @@ pub fn judge_check(gathered: Gathered) -> Report {
         around,
         scope,
         declared,
+        transfers,
         inputs,
     } = gathered;
     let mut report = judged("check", What::All(&declared), pods, &around, scope);
@@ -120,7 +126,7 @@ pub fn judge_check(gathered: Gathered) -> Report {
         .iter()
         .any(|i| i.problems.iter().any(|p| p.outcome == Outcome::Missing));
     report.results.extend(of_inputs);
-    report
+    judge_pairs(report, transfers)
 }
 
 fn judged(

@@ -143,7 +143,7 @@ pub fn judge_transfer(mut report: Report, facts: TransferFacts) -> Report {
 
 /// A device of software RDMA is a gap as long as nobody knows what goes over it. Where the transfer of the engines was
 /// proven to go over it, the measurement says so itself, and it is no proof: the device is told, and warns no more.
-fn software_was_measured(transfer: &Transfer, results: &mut [CheckResult]) {
+pub(crate) fn software_was_measured(transfer: &Transfer, results: &mut [CheckResult]) {
     let legs: Vec<&TransferLeg> = transfer.legs.iter().filter(|leg| leg.of_engine).collect();
     let proven = |leg: &TransferLeg| {
         leg.verified
@@ -179,7 +179,7 @@ fn software_was_measured(transfer: &Transfer, results: &mut [CheckResult]) {
 
 /// What NIXL and UCX printed, as results about the pods. What carried the payload is judged from the measurement, and
 /// what a look into the pod has told is told once.
-fn of_messages(
+pub(crate) fn of_messages(
     messages: Vec<(Role, CheckResult)>,
     pods: &[String; 2],
     subject: &Subject,
@@ -218,7 +218,7 @@ fn of_messages(
 }
 
 /// Whether the pair is proven in the way that its engines transfer, or why not.
-fn proof(
+pub(crate) fn proof(
     transfer: &Transfer,
     memory: Option<MemoryKind>,
     apart: Option<bool>,
@@ -265,7 +265,7 @@ fn proof(
 }
 
 /// What was measured, in a few words; the worst first.
-fn summary(transfer: &Transfer) -> String {
+pub(crate) fn summary(transfer: &Transfer) -> String {
     let mut groups = transfer_path::groups(transfer);
     groups.sort_by_key(|group| {
         group

@@ -74,6 +74,7 @@ pub const CHECKS: &[Check] = &[
     nixl::transfer::CHECK,
     nixl::transfer_path::CHECK,
     nixl::transfer_rate::CHECK,
+    nixl::bad_end::CHECK,
     nixl::observed_traffic::CHECK,
     // NIXL in an engine that runs.
     nixl::live::libraries::CHECK,

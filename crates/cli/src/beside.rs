@@ -1,6 +1,7 @@
 //! What `nixl` looks at beside what the collecting script tells: the container's log, and an agent in the engine's
 //! place.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,37 @@ pub(crate) enum Look {
         /// All the same.
         force: bool,
     },
+    /// Everything in all of them where they are so many at most, else in one of each workload and role.
+    Sample {
+        /// So many.
+        most: usize,
+    },
+}
+
+/// Which of the pods are looked at.
+fn chosen(pods: &[ProbedPod], look: Look) -> Vec<usize> {
+    let seen: Vec<usize> = pods
+        .iter()
+        .enumerate()
+        .filter(|(_, pod)| pod.probed.is_ok())
+        .map(|(index, _)| index)
+        .collect();
+    match look {
+        Look::Nowhere => Vec::new(),
+        Look::Inside { .. } => seen,
+        Look::Sample { most } if seen.len() <= most => seen,
+        Look::Sample { .. } => {
+            let mut kinds = BTreeSet::new();
+            seen.into_iter()
+                .filter(|index| {
+                    pods.get(*index).is_some_and(|pod| {
+                        let role = pod.role.or(pod.worker.as_ref().map(|worker| worker.role));
+                        kinds.insert((checks::workload_of(&pod.object), role))
+                    })
+                })
+                .collect()
+        }
+    }
 }
 
 /// How long an agent may take, of the time that a container has.
@@ -47,10 +79,11 @@ pub(crate) async fn look(
     args: &PodArgs,
     stop: &Stop,
 ) {
-    let Look::Inside { force } = look else { return };
+    let force = matches!(look, Look::Inside { force: true });
     let gate = Arc::new(Semaphore::new(usize::from(args.concurrency).max(1)));
     let mut tasks = JoinSet::new();
-    for (index, pod) in pods.iter().enumerate() {
+    for index in chosen(pods, look) {
+        let Some(pod) = pods.get(index) else { continue };
         let Ok(facts) = &pod.probed else { continue };
         let (cluster, gate, stop) = (Arc::clone(cluster), Arc::clone(&gate), stop.clone());
         let task = Task {

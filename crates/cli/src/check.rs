@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use checks::Gathered;
 use model::Input;
 
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, Depth, PairArgs, TransferArgs};
+use crate::beside::Look;
 use crate::declared;
 use crate::output::Outputs;
 use crate::overwrite::{self, Target};
@@ -88,6 +89,24 @@ fn asked(args: &CheckArgs) -> Result<Asked, String> {
     Ok(asked)
 }
 
+/// Workers in all of which logs are read and agents are made.
+const FEW: usize = 16;
+
+/// What bounds each transfer.
+fn transfers(args: &PairArgs) -> TransferArgs {
+    TransferArgs {
+        peer: None,
+        peer_container: None,
+        peer_namespace: None,
+        transfer: true,
+        rate: args.rate,
+        largest: args.largest,
+        dry_run: args.dry_run,
+        force: false,
+        observe: None,
+    }
+}
+
 /// Everything that can be seen of the workers that are meant.
 fn gather(args: &CheckArgs) -> Result<Gathered, String> {
     let mut asked = asked(args)?;
@@ -108,10 +127,27 @@ fn gather(args: &CheckArgs) -> Result<Gathered, String> {
         }
         of_pods.all = true;
     }
-    let mut gathered = pods::gathered(&of_pods, &asked.wanted)?;
+    let mut gathered = pods::gathered(pods::Check {
+        args: &of_pods,
+        wanted: asked.wanted.clone(),
+        look: match args.depth {
+            Depth::Auto => Look::Sample { most: FEW },
+            Depth::Sample => Look::Sample { most: 0 },
+            Depth::All => Look::Inside { force: false },
+        },
+        transfers: args
+            .pairs
+            .transfer
+            .then(|| (args.pairs.pairs, transfers(&args.pairs))),
+    })?;
     gathered.scope = asked.scope;
     gathered.scope.extend(pods::scope(&of_pods));
     asked.words.append(&mut gathered.around.asked);
+    if args.pairs.transfer {
+        let pairs = args.pairs.pairs.to_string();
+        let words = ["--transfer", "--pairs", &pairs].map(str::to_owned);
+        asked.words.extend(words);
+    }
     gathered.around.asked = asked.words;
     if let Some(recipes) = asked.recipes {
         gathered.declared.insert(0, recipes);

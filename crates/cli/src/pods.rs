@@ -11,7 +11,8 @@ use model::{PodObject, Report, Role};
 use recipe::live;
 use tokio::time::Instant;
 
-use crate::args::PodArgs;
+use crate::args::{PodArgs, TransferArgs};
+use crate::transfer::rounds::{self, Pairs};
 use crate::{beside, declared, interrupt};
 
 /// Whether pods of a cluster are meant, and not this host.
@@ -82,44 +83,62 @@ pub(crate) enum Wanted {
     Roles(String, String),
 }
 
+/// What `check` gathers.
+pub(crate) struct Check<'c> {
+    pub(crate) args: &'c PodArgs,
+    pub(crate) wanted: Wanted,
+    pub(crate) look: beside::Look,
+    /// Transfers, where they are asked for.
+    pub(crate) transfers: Option<(Pairs, TransferArgs)>,
+}
+
 /// Everything about the pods that are meant, for `check`.
-pub(crate) fn gathered(args: &PodArgs, wanted: &Wanted) -> Result<Gathered, String> {
-    let args = &as_kubectl(args)?;
+pub(crate) fn gathered(check: Check<'_>) -> Result<Gathered, String> {
+    let args = &as_kubectl(check.args)?;
     let access = access(args)?;
     let (runtime, stop) = runtime()?;
-    let look = Some(beside::Look::Inside { force: false });
-    let mut around = Around {
-        asked: asked(args),
-        ..Around::default()
-    };
-    let (pods, declared) = runtime.block_on(async {
+    let mut gathered = Gathered::default();
+    gathered.around.asked = asked(args);
+    runtime.block_on(async {
         let cluster = match open(&access, &stop).await {
             Ok(cluster) => cluster,
             Err(fault) => {
-                around.faults.push(fault);
-                return (Vec::new(), Vec::new());
+                gathered.around.faults.push(fault);
+                return;
             }
         };
-        let asked = Asked {
-            wanted: wanted.clone(),
-            nixl: look,
+        let all = Asked {
+            wanted: check.wanted,
+            nixl: Some(check.look),
             sockets: true,
             until: None,
         };
-        let pods = gather_for(args, &cluster, &mut around, asked, &stop).await;
-        let behind = declared::behind(&pods);
-        let (declared, fault) = declared::objects(Arc::clone(&cluster), behind, stop.clone()).await;
-        around.faults.extend(fault);
-        (pods, declared)
+        let around = &mut gathered.around;
+        gathered.pods = gather_for(args, &cluster, around, all, &stop).await;
+        let seen = |pods: &[ProbedPod], is: fn(&NodeFacts) -> bool| {
+            let facts = pods.iter().filter_map(|pod| pod.probed.as_ref().ok());
+            facts.filter(|facts| is(facts)).count()
+        };
+        let beside = seen(&gathered.pods, |facts| facts.nixl.is_some());
+        gathered.around.sampled = (beside < seen(&gathered.pods, |_| true)).then_some(beside);
+        let behind = declared::behind(&gathered.pods);
+        let (declared, fault) =
+            declared::objects(Arc::clone(&cluster), behind, stop.clone()).await;
+        gathered.declared = declared;
+        gathered.around.faults.extend(fault);
+        if let Some((pairs, given)) = check.transfers {
+            let task = rounds::Task {
+                args,
+                given: &given,
+                pairs,
+            };
+            gathered.transfers =
+                rounds::carry_out(&task, &cluster, &gathered.pods, &stop).await;
+        }
     });
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
-    Ok(Gathered {
-        pods,
-        around,
-        declared,
-        ..Gathered::default()
-    })
+    Ok(gathered)
 }
 
 /// `node` over pods.

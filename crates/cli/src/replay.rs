@@ -48,6 +48,7 @@ fn join(all: &mut Gathered, more: Gathered, path: &Path) -> Result<(), String> {
     }
     all.declared.sort_by_key(|declared| declared.by);
     all.inputs.extend(more.inputs);
+    all.transfers.extend(more.transfers);
     let around = more.around;
     all.around.faults.extend(around.faults);
     all.around.passed_over.extend(around.passed_over);

@@ -6,6 +6,7 @@
 mod bench;
 pub(crate) mod pair;
 mod plan;
+pub(crate) mod rounds;
 mod sessions;
 
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use cluster::{Cluster, Stop};
 use model::{Report, Role};
 use transfer::{Both, Measurement, OfEngine, Plan, Side, nixlbench};
 
-use crate::args::{NixlArgs, PodArgs};
+use crate::args::{NixlArgs, PodArgs, TransferArgs};
 use crate::deadline::Deadline;
 use crate::pods::{self, Asked};
 use pair::Pair;
@@ -158,7 +159,8 @@ async fn carry_out(
         return None;
     }
     let pair = Pair::of(own, theirs);
-    let facts = |tried, messages| TransferFacts {
+    let (tried, messages) = of_pair(&pair, &args.transfer, cluster, deadline, stop).await;
+    Some(TransferFacts {
         tried,
         messages,
         pods: [
@@ -167,11 +169,24 @@ async fn carry_out(
         ],
         memory: pair.memory,
         apart: pair.apart(),
-    };
+    })
+}
+
+/// What NIXL and UCX printed, as results about the role whose end it was.
+pub(crate) type Messages = Vec<(Role, model::CheckResult)>;
+
+/// Plans the transfer of a pair, tells of it, and carries it out.
+pub(crate) async fn of_pair(
+    pair: &Pair<'_>,
+    given: &TransferArgs,
+    cluster: &Arc<dyn Cluster>,
+    deadline: &Deadline,
+    stop: &Stop,
+) -> (Tried, Messages) {
     if let Some(why) = pair.odd()
-        && !args.transfer.force
+        && !given.force
     {
-        return Some(facts(Tried::NotAWorker(why), Vec::new()));
+        return (Tried::NotAWorker(why), Vec::new());
     }
     let seconds = deadline.left().as_secs();
     if seconds < LEAST_SECONDS {
@@ -179,31 +194,31 @@ async fn carry_out(
             "time was over before a transfer could begin ({}): the look alone took it",
             deadline.words()
         );
-        return Some(facts(Tried::NotBegun(why), Vec::new()));
+        return (Tried::NotBegun(why), Vec::new());
     }
-    let plan = plan::of(&pair, seconds, &args.transfer);
-    let execs = plan::execs(&pair, &plan);
-    crate::tell(&plan::words(&pair, &plan, args.transfer.rate));
-    if args.transfer.dry_run {
+    let plan = plan::of(pair, seconds, given);
+    let execs = plan::execs(pair, &plan);
+    crate::tell(&plan::words(pair, &plan, given.rate));
+    if given.dry_run {
         crate::tell(&plan::commands(&execs));
-        return Some(facts(Tried::Planned(plan.sentence()), Vec::new()));
+        return (Tried::Planned(plan.sentence()), Vec::new());
     }
-    let mut measured = match sessions::measured(cluster, &plan, &pair, &execs, deadline, stop).await
+    let mut measured = match sessions::measured(cluster, &plan, pair, &execs, deadline, stop).await
     {
         Ok(measured) => measured,
-        Err(why) => return Some(facts(Tried::NotBegun(why), Vec::new())),
+        Err(why) => return (Tried::NotBegun(why), Vec::new()),
     };
     let mut tool = None;
     if lacks_nixl(&measured) && !stop.is_stopped() {
         let place = bench::Place {
             cluster,
-            pair: &pair,
+            pair,
             deadline,
             stop,
         };
         let done = match place.task().await {
             Ok(Some((task, benches))) => {
-                crate::tell(&bench::words(&task, &benches, &pair));
+                crate::tell(&bench::words(&task, &benches, pair));
                 tool = Some(nixlbench::STEP.to_owned());
                 place.measured(&task, &benches).await.map(Some)
             }
@@ -230,9 +245,9 @@ async fn carry_out(
             (role, result)
         })
         .collect();
-    let mut told = told(&measured, &pair);
+    let mut told = told(&measured, pair);
     told.tool = tool;
-    Some(facts(Tried::Measured(Box::new(told)), messages))
+    (Tried::Measured(Box::new(told)), messages)
 }
 
 /// The program did not come as far as NIXL, at one end at least.

@@ -1,5 +1,6 @@
 //! Checks of what runs in a worker, as logs show it.
 
+pub(crate) mod bad_end;
 pub(crate) mod engine_messages;
 pub(crate) mod gpudirect;
 mod lane_lines;

@@ -8,6 +8,8 @@
 use model::transfer::Transfer;
 use model::{CheckResult, Grade, MemoryKind, Reason, Role, Subject};
 
+use serde::{Deserialize, Serialize};
+
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 
@@ -77,7 +79,7 @@ impl TransferView<'_> {
 }
 
 /// What came of a transfer that was asked for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Tried {
     /// It was tried.
     Measured(Box<Transfer>),

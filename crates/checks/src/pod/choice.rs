@@ -46,6 +46,16 @@ fn run(view: &PodsView<'_>, findings: &mut Findings) {
         });
         findings.push(pod.about(Finding::ok(NAME, words.join("; "))));
     }
+    if let Some(some) = view.around.sampled {
+        findings.push(Finding::skipped(
+            NAME,
+            Reason::Disabled,
+            format!(
+                "logs were read and NIXL agents made in {some} of {} workers, one of each workload and role; --depth all does it in all",
+                view.pods.len()
+            ),
+        ));
+    }
     // Frontends are alike: one line for each reason.
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, why) in &view.around.passed_over {

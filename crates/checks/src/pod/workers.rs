@@ -62,7 +62,7 @@ pub(crate) struct Behind {
 }
 
 /// The workload that a pod is a replica of, by its labels, else by its owner.
-pub(crate) fn workload(pod: &PodObject) -> String {
+pub fn workload(pod: &PodObject) -> String {
     if let Some(name) = WORKLOADS.iter().find_map(|label| pod.labels.get(*label)) {
         return name.clone();
     }

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
+use super::transfer::{block, bytes};
 use super::{OutputArgs, PodArgs};
+use crate::transfer::rounds::Pairs;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -26,12 +28,53 @@ pub struct CheckArgs {
     /// Save everything that was observed into this file; replay judges it anywhere
     #[arg(long, value_name = "FILE")]
     pub bundle: Option<PathBuf>,
+    /// What is looked at beside each worker's own.
+    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
+    pub depth: Depth,
+    /// What is measured between them.
+    #[command(flatten)]
+    pub pairs: PairArgs,
     /// Which pods, and how to reach them.
     #[command(flatten)]
     pub pods: PodArgs,
     /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// In which workers logs are read and NIXL agents are made, which takes more than one exec.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Depth {
+    /// In all, up to 16 workers; else in one of each workload and role.
+    #[default]
+    Auto,
+    /// In one of each workload and role.
+    Sample,
+    /// In all.
+    All,
+}
+
+/// Arguments about transfers between the workers of a deployment.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Measured transfers")]
+pub struct PairArgs {
+    /// Measure real transfers between prefill and decode workers with their own NIXL and their engines' settings, in rounds in
+    /// which no worker takes part twice. Each moves some hundred MiB and takes 64 MiB of memory in each; --timeout bounds
+    /// each
+    #[arg(long)]
+    pub transfer: bool,
+    /// Which pairs: all, ring (each worker at least once), or so many
+    #[arg(long, value_name = "all|ring|N", default_value_t = Pairs::Ring, requires = "transfer")]
+    pub pairs: Pairs,
+    /// Move so many bytes a second at most in each pair, on average (500M, 2G)
+    #[arg(long, value_name = "BYTES", requires = "transfer", value_parser = bytes)]
+    pub rate: Option<u64>,
+    /// Transfer blocks of so many bytes at most (64M without it); below 16M no rate is judged
+    #[arg(long, value_name = "BYTES", requires = "transfer", value_parser = block)]
+    pub largest: Option<u64>,
+    /// Print what would run where, and run nothing in a worker but the look
+    #[arg(long, requires = "transfer")]
+    pub dry_run: bool,
 }
 
 const CHECK_HELP: &str = "\
@@ -41,6 +84,7 @@ Examples:
   check-interconnect check -n serving -l app=llama -o text -o json=report.json
   check-interconnect check -n serving --prefill role=p --decode role=d
   check-interconnect check -f deploy.yaml -n serving
+  check-interconnect check llama -n serving --transfer --pairs ring
   check-interconnect check llama -n serving --bundle llama.tar.gz
 
 Everything that node and nixl see in each worker, and what only several views show: which worker of a workload is not like \

@@ -41,7 +41,7 @@ pub struct TransferArgs {
 }
 
 /// `500M`, `2G`, or bytes; units of 1000, as rates have.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     number(text, 1000).and_then(|rate| {
         if rate < 1_000_000 {
             return Err(format!(
@@ -53,7 +53,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// `64M`, or bytes; units of 1024, as memory has.
-fn block(text: &str) -> Result<u64, String> {
+pub(super) fn block(text: &str) -> Result<u64, String> {
     number(text, 1024).and_then(|block| {
         if (64 << 10..=64 << 20).contains(&block) {
             Ok(block)

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use tar::{Archive, Entry, EntryType};
 
 use crate::format::{
-    CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, MAX_ENTRY, MAX_TOTAL, MAX_WORKERS, Manifest, TRANSFERS, VERSION, worker,
+    CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, MAX_ENTRY, MAX_TOTAL, MAX_WORKERS,
+    Manifest, TRANSFERS, VERSION, worker,
 };
 
 /// Why a file is no bundle that can be judged: what was got, what was expected, what to try.

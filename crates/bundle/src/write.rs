@@ -8,7 +8,9 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 use tar::{Builder, EntryType, Header};
 
-use crate::format::{CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, Manifest, TRANSFERS, VERSION, worker};
+use crate::format::{
+    CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, Manifest, TRANSFERS, VERSION, worker,
+};
 
 /// Writes everything that was gathered. The same facts give the same bytes.
 ///

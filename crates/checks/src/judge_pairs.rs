@@ -35,7 +35,10 @@ pub(crate) fn judge_pairs(mut report: Report, tried: Vec<PairTried>) -> Report {
             .find(|r| r.subject.pod.is_some() && r.subject.pod == result.subject.pod);
         if let Some(known) = known {
             result.deployment = known.deployment;
-            result.subject.deployment.clone_from(&known.subject.deployment);
+            result
+                .subject
+                .deployment
+                .clone_from(&known.subject.deployment);
             result.subject.workers.clone_from(&known.subject.workers);
             result.subject.node.clone_from(&known.subject.node);
         }
@@ -90,7 +93,8 @@ pub(crate) fn judge_pairs(mut report: Report, tried: Vec<PairTried>) -> Report {
 fn of_pair(pair: &PairTried, report: &Report) -> Vec<CheckResult> {
     let names = [pair.prefill.clone(), pair.decode.clone()];
     let about = |r: &&CheckResult| {
-        let of = |name: &String| r.subject.pod.as_ref() == Some(name) || r.subject.pods.contains(name);
+        let of =
+            |name: &String| r.subject.pod.as_ref() == Some(name) || r.subject.pods.contains(name);
         names.iter().any(of)
     };
     let known = report
@@ -103,7 +107,11 @@ fn of_pair(pair: &PairTried, report: &Report) -> Vec<CheckResult> {
         pods: names.to_vec(),
         ..Subject::default()
     };
-    let messages = pair.messages.iter().map(super::pairs::Said::result).collect();
+    let messages = pair
+        .messages
+        .iter()
+        .map(super::pairs::Said::result)
+        .collect();
     let of_messages = of_messages(messages, &names, &subject, &report.results);
     let mut explains = of_messages.clone();
     explains.extend(
@@ -161,7 +169,9 @@ fn verdict(
         .iter()
         .find(|r| r.name == crate::nixl::bad_end::NAME && r.status == Status::Fail);
     report.verdict = match report.readiness {
-        Readiness::Trusted => format!("KV transfer is proven: all {workers} workers took part; {said}"),
+        Readiness::Trusted => {
+            format!("KV transfer is proven: all {workers} workers took part; {said}")
+        }
         Readiness::Blocked => match bad {
             Some(bad) => format!("KV transfer cannot be trusted; fix first: {}", bad.detail),
             None => format!("{}; {said}", report.verdict),

@@ -122,8 +122,7 @@ pub(crate) fn gathered(check: Check<'_>) -> Result<Gathered, String> {
         let beside = seen(&gathered.pods, |facts| facts.nixl.is_some());
         gathered.around.sampled = (beside < seen(&gathered.pods, |_| true)).then_some(beside);
         let behind = declared::behind(&gathered.pods);
-        let (declared, fault) =
-            declared::objects(Arc::clone(&cluster), behind, stop.clone()).await;
+        let (declared, fault) = declared::objects(Arc::clone(&cluster), behind, stop.clone()).await;
         gathered.declared = declared;
         gathered.around.faults.extend(fault);
         if let Some((pairs, given)) = check.transfers {
@@ -132,8 +131,7 @@ pub(crate) fn gathered(check: Check<'_>) -> Result<Gathered, String> {
                 given: &given,
                 pairs,
             };
-            gathered.transfers =
-                rounds::carry_out(&task, &cluster, &gathered.pods, &stop).await;
+            gathered.transfers = rounds::carry_out(&task, &cluster, &gathered.pods, &stop).await;
         }
     });
     // Nothing may wait for a credential plugin that hangs.

@@ -36,9 +36,7 @@ const BAD_END: Cause = Cause {
 
 fn run(tried: &[PairTried], findings: &mut Findings) {
     let usual = usual_way(tried);
-    let counted = |pair: &&PairTried| {
-        matches!(pair.tried, Tried::Measured(_) | Tried::NotBegun(_))
-    };
+    let counted = |pair: &&PairTried| matches!(pair.tried, Tried::Measured(_) | Tried::NotBegun(_));
     let mut of_worker: BTreeMap<(&str, &str), Vec<(&str, bool)>> = BTreeMap::new();
     for pair in tried.iter().filter(counted) {
         let well = went_well(pair, usual.as_deref());
@@ -55,7 +53,11 @@ fn run(tried: &[PairTried], findings: &mut Findings) {
         if pairs.iter().any(|(_, well)| *well) {
             continue;
         }
-        let other = if *role == "prefill" { "decode" } else { "prefill" };
+        let other = if *role == "prefill" {
+            "decode"
+        } else {
+            "prefill"
+        };
         let cleared = pairs.iter().all(|(peer, _)| {
             of_worker
                 .get(&(other, *peer))

@@ -40,7 +40,9 @@ impl FromStr for Pairs {
             "ring" => Ok(Self::Ring),
             number => match number.parse::<usize>() {
                 Ok(count) if count > 0 => Ok(Self::Some(count)),
-                _ => Err(format!("'{text}' is neither all nor ring nor a number of pairs")),
+                _ => Err(format!(
+                    "'{text}' is neither all nor ring nor a number of pairs"
+                )),
             },
         }
     }
@@ -125,7 +127,9 @@ pub(crate) async fn carry_out(
     let rounds = rounds(&prefill, &decode, task.pairs);
     let count: usize = rounds.iter().map(Vec::len).sum();
     if count == 0 {
-        crate::tell("--transfer: no prefill and decode worker that could both be looked into: nothing is transferred");
+        crate::tell(
+            "--transfer: no prefill and decode worker that could both be looked into: nothing is transferred",
+        );
         return Vec::new();
     }
     let all = prefill.len().saturating_mul(decode.len());
@@ -217,10 +221,19 @@ fn suspects(tried: &[PairTried], pods: &[ProbedPod]) -> Vec<Vec<Two>> {
         .iter()
         .map(|pair| (pair.prefill.as_str(), pair.decode.as_str()))
         .collect();
-    let good_prefill: Vec<&str> = tried.iter().filter(|p| good(p)).map(|p| &*p.prefill).collect();
-    let good_decode: Vec<&str> = tried.iter().filter(|p| good(p)).map(|p| &*p.decode).collect();
+    let good_prefill: Vec<&str> = tried
+        .iter()
+        .filter(|p| good(p))
+        .map(|p| &*p.prefill)
+        .collect();
+    let good_decode: Vec<&str> = tried
+        .iter()
+        .filter(|p| good(p))
+        .map(|p| &*p.decode)
+        .collect();
     let mut wanted: Vec<(&str, &str)> = Vec::new();
-    let measured = |pair: &&PairTried| matches!(pair.tried, Tried::Measured(_) | Tried::NotBegun(_));
+    let measured =
+        |pair: &&PairTried| matches!(pair.tried, Tried::Measured(_) | Tried::NotBegun(_));
     for pair in tried.iter().filter(measured).filter(|p| !good(p)) {
         let with_decode = good_decode
             .iter()

@@ -1,0 +1,12 @@
+//! Real NIXL between two prefill and two decode workers of this machine, one of them broken on purpose.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr
+)]
+
+mod bad_end;
+mod lab;

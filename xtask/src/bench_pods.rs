@@ -24,8 +24,26 @@ struct Took {
     kilobytes: f64,
 }
 
+/// Which command is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// `node` over pods.
+    Node,
+    /// `check` over a deployment.
+    Check,
+}
+
+impl What {
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Node => &["node", "-n", "serving", "--all"],
+            Self::Check => &["check", "llama", "-n", "serving"],
+        }
+    }
+}
+
 /// Runs the program over so many pods, and prints one line for each number.
-pub(crate) fn run(binary: &Path, sizes: &[usize]) -> Result<String, String> {
+pub(crate) fn run(binary: &Path, sizes: &[usize], what: What) -> Result<String, String> {
     let mut out = String::from(
         "pods that answer after 50 ms, against the time that their answers alone take (promised: at most 1.3)\n",
     );
@@ -37,14 +55,14 @@ pub(crate) fn run(binary: &Path, sizes: &[usize]) -> Result<String, String> {
         let mut lines = 0;
         for _ in 0..RUNS {
             let begin = Instant::now();
-            let output = node(binary, &api)
+            let output = command(binary, &api, what)
                 .output()
                 .map_err(|e| format!("{}: {e}", binary.display()))?;
             best = best.min(begin.elapsed());
             lines = String::from_utf8_lossy(&output.stdout).lines().count();
         }
         let execs = api.execs().len() / RUNS;
-        let kilobytes = peak(binary, &api);
+        let kilobytes = peak(binary, &api, what);
         let ideal = ANSWER * u32::try_from(size.div_ceil(AT_ONCE)).unwrap_or(u32::MAX);
         let _infallible = writeln!(
             out,
@@ -74,13 +92,16 @@ pub(crate) fn run(binary: &Path, sizes: &[usize]) -> Result<String, String> {
             );
         }
         first.get_or_insert(took);
+        if what == What::Check {
+            let _infallible = writeln!(out, "        {}", judged(binary, &api)?);
+        }
     }
     Ok(out)
 }
 
-fn node(binary: &Path, api: &StandIn) -> Command {
+fn command(binary: &Path, api: &StandIn, what: What) -> Command {
     let mut command = Command::new(binary);
-    command.args(["node", "-n", "serving", "--all"]);
+    command.args(what.words());
     quiet(&mut command, api);
     command
 }
@@ -93,13 +114,38 @@ fn quiet(command: &mut Command, api: &StandIn) {
         .stderr(Stdio::null());
 }
 
-/// Peak memory in KiB, where GNU time tells it.
-fn peak(binary: &Path, api: &StandIn) -> Option<u64> {
-    let mut command = Command::new("/usr/bin/time");
-    command
-        .args(["-f", "%M"])
+/// What judging alone takes: a bundle of the same, judged again.
+fn judged(binary: &Path, api: &StandIn) -> Result<String, String> {
+    let bundle = api.directory().join("bundle.tar.gz");
+    let failed = |e: std::io::Error| format!("{}: {e}", binary.display());
+    let mut save = command(binary, api, What::Check);
+    save.arg("--bundle").arg(&bundle).stdout(Stdio::null());
+    save.status().map_err(failed)?;
+    let bytes = std::fs::metadata(&bundle).map_err(failed)?.len();
+    let output = Command::new("/usr/bin/time")
+        .args(["-f", "%U %S %M"])
         .arg(binary)
-        .args(["node", "-n", "serving", "--all"]);
+        .arg("replay")
+        .arg(&bundle)
+        .stdout(Stdio::null())
+        .output()
+        .map_err(failed)?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = text.lines().last().unwrap_or_default().to_owned();
+    let mut words = last.split_whitespace();
+    Ok(format!(
+        "replay of its bundle ({} KiB): {} s of processor, {} s of the system, peak memory {} KiB",
+        bytes / 1024,
+        words.next().unwrap_or("?"),
+        words.next().unwrap_or("?"),
+        words.next().unwrap_or("?"),
+    ))
+}
+
+/// Peak memory in KiB, where GNU time tells it.
+fn peak(binary: &Path, api: &StandIn, what: What) -> Option<u64> {
+    let mut command = Command::new("/usr/bin/time");
+    command.args(["-f", "%M"]).arg(binary).args(what.words());
     quiet(&mut command, api);
     let output = command
         .stdout(Stdio::null())
@@ -139,6 +185,8 @@ fn serving(size: usize, streams: &[Vec<u8>; 2]) -> std::io::Result<StandIn> {
         let config = r#"{"kv_connector":"NixlConnector","kv_role":"kv_both"}"#;
         cluster = cluster.pod(
             Pod::worker(&format!("{role}-{number}"))
+                .graph("llama")
+                .label("nvidia.com/dynamo-component", role)
                 .node(&format!("node-{}", number / 8))
                 .spec("image", json!("registry.example/vllm-runtime:1.0.0"))
                 .spec("command", json!(["python3", "-m", "dynamo.vllm"]))

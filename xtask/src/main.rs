@@ -18,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::bench_pods::What;
 use crate::tree::Drift;
 
 /// Chores of the repository.
@@ -41,6 +42,12 @@ enum Task {
         #[arg(default_values_t = [200])]
         pods: Vec<usize>,
     },
+    /// Measure how long a whole deployment takes, in the same way, and what judging it takes
+    BenchCheck {
+        /// Numbers of workers.
+        #[arg(default_values_t = [500, 1000, 5000])]
+        workers: Vec<usize>,
+    },
     /// Parse all files of a directory and do nothing with them (the other side of a comparison)
     #[command(hide = true)]
     BareEvents {
@@ -54,7 +61,10 @@ fn main() -> ExitCode {
         Task::GenerateAll { check } => generate_all(&root(), check),
         Task::Bench { recipes } => bench::run(&root(), recipes).map(|text| shown(&text)),
         Task::BenchPods { pods } => bench::release(&root())
-            .and_then(|binary| bench_pods::run(&binary, &pods))
+            .and_then(|binary| bench_pods::run(&binary, &pods, What::Node))
+            .map(|text| shown(&text)),
+        Task::BenchCheck { workers } => bench::release(&root())
+            .and_then(|binary| bench_pods::run(&binary, &workers, What::Check))
             .map(|text| shown(&text)),
         Task::BareEvents { directory } => bench::bare_events(&directory).map(|text| shown(&text)),
     };

@@ -182,7 +182,7 @@ fn with_problem(outcome: Option<Outcome>) -> Facts {
     let mut facts = recipe::assemble(vec![recipe::read(&Arc::from(path), &text)]);
     if let Some(outcome) = outcome {
         let problem = InputProblem {
-            cause: "input-unreadable",
+            cause: "input-unreadable".into(),
             detail: String::new(),
             fix: String::new(),
             position: None,

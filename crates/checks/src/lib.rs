@@ -3,6 +3,7 @@
 //! A check reads facts, never a file or a clock. It states what it found, about whom, where it stands, and when it
 //! stays quiet; what follows for the whole is worked out in one place ([`judge`]).
 
+mod against;
 mod branches;
 mod check;
 mod collectives;
@@ -38,6 +39,7 @@ mod registry;
 mod requirements;
 mod view;
 
+pub use against::{Changed, Told, changes};
 pub use check::{Cause, Check};
 pub use expected::{Expected, FABRIC_NOT_AS_EXPECTED, expected_fabric};
 pub use fixes::{Change, Fix, fixes};

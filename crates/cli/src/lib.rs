@@ -1,5 +1,6 @@
 //! The command line: reads inputs, runs the checks, writes reports, and says it all with one exit code.
 
+mod against;
 pub mod args;
 mod beside;
 mod bundles;
@@ -134,8 +135,13 @@ fn env(args: &EnvArgs) -> Result<ExitCode, String> {
 
 fn finish(report: &model::Report, output: &OutputArgs) -> Result<ExitCode, String> {
     Outputs::from_args(output)?.write(report)?;
+    Ok(exit(report, output))
+}
+
+/// What a report's exit code is.
+fn exit(report: &model::Report, output: &OutputArgs) -> ExitCode {
     if let Some(signal) = interrupt::signal() {
-        return Ok(ExitCode::from(128_u8.saturating_add(signal)));
+        return ExitCode::from(128_u8.saturating_add(signal));
     }
     let fail_on = match output.fail_on {
         FailOnArg::Fail => FailOn::Fail,
@@ -143,7 +149,7 @@ fn finish(report: &model::Report, output: &OutputArgs) -> Result<ExitCode, Strin
         FailOnArg::Unproven => FailOn::Unproven,
         FailOnArg::Never => FailOn::Never,
     };
-    Ok(ExitCode::from(exit_of(report, fail_on).code()))
+    ExitCode::from(exit_of(report, fail_on).code())
 }
 
 fn print(text: &str) -> Result<ExitCode, String> {

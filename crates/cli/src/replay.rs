@@ -1,28 +1,38 @@
 //! `replay`: judges bundles.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use checks::Gathered;
 
 use crate::args::ReplayArgs;
 use crate::output::Outputs;
-use crate::{bundles, overwrite};
+use crate::{against, bundles, overwrite};
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     let outputs = Outputs::from_args(&args.output)?;
     overwrite::refuse(&outputs.files(), &args.bundles, &[])?;
+    let after = checks::judge_check(opened(&args.bundles)?);
+    if args.against.is_empty() {
+        return crate::finish(&after, &args.output);
+    }
+    let before = checks::judge_check(opened(&args.against)?);
+    against::print(&before, &after, &outputs)?;
+    Ok(crate::exit(&after, &args.output))
+}
+
+/// Several bundles as one.
+fn opened(paths: &[PathBuf]) -> Result<Gathered, String> {
     let mut gathered: Option<Gathered> = None;
-    for path in &args.bundles {
+    for path in paths {
         let more = bundles::open(path)?;
         match &mut gathered {
             None => gathered = Some(more),
             Some(all) => join(all, more, path)?,
         }
     }
-    let gathered = gathered.ok_or("no bundle was given")?;
-    crate::finish(&checks::judge_check(gathered), &args.output)
+    gathered.ok_or_else(|| "no bundle was given".to_owned())
 }
 
 /// Puts another bundle beside.

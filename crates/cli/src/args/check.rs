@@ -102,6 +102,9 @@ pub struct ReplayArgs {
     /// Bundles; several are judged together, as one deployment
     #[arg(required = true, value_name = "BUNDLE")]
     pub bundles: Vec<PathBuf>,
+    /// Tell only what changed since this earlier bundle (several are one deployment here, too); as text or json
+    #[arg(long, value_name = "BUNDLE", num_args = 1..)]
+    pub against: Vec<PathBuf>,
     /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -112,5 +115,6 @@ Examples:
   check-interconnect replay llama.tar.gz
   check-interconnect replay llama.tar.gz -o json
   check-interconnect replay node-a.tar.gz node-b.tar.gz
+  check-interconnect replay today.tar.gz --against yesterday.tar.gz
 
 It reads the files and nothing else. Of one bundle it prints what check printed when the bundle was made, byte for byte.";

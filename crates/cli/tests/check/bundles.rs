@@ -77,3 +77,48 @@ fn secrets_are_in_no_bundle() {
     assert!(text.contains("rc,cuda_copy"), "{}", text.len());
     assert!(!text.contains("hunter2"));
 }
+
+#[test]
+fn what_changed_between_two_bundles_is_told_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (prefill, decode) = (tree_of("prefill"), tree_of("decode"));
+    let api = serving()
+        .pod(member("prefill-0", &prefill.root()))
+        .pod(member("decode-0", &decode.root()))
+        .start()
+        .unwrap();
+    let save = |name: &str| {
+        run(&api, &["check", "-n", "serving", "--bundle", &path(name)]);
+    };
+    save("before");
+    decode.file(
+        "/proc/42/environ",
+        "UCX_TLS=tcp,cuda_copy\0HF_TOKEN=hunter2\0",
+    );
+    save("after");
+    let nowhere = Path::new("/nonexistent");
+    let same = run_with(
+        nowhere,
+        &["replay", &path("before"), "--against", &path("before")],
+    );
+    assert!(same.out.starts_with("nothing changed"), "{}", same.out);
+    let words = ["replay", &path("after"), "--against", &path("before")];
+    let changed = run_with(nowhere, &words);
+    assert_eq!(changed.code, 1, "{}", changed.err);
+    assert!(
+        changed.out.contains("[ucx-tls-tcp-only]"),
+        "{}",
+        changed.out
+    );
+    assert!(!changed.out.contains("pair/fabric"), "{}", changed.out);
+    let mut words = words.to_vec();
+    words.extend(["-o", "json"]);
+    let json = run_with(nowhere, &words).json();
+    assert!(
+        json["changes"].as_array().unwrap().iter().any(|change| {
+            change["after"]["cause"] == "ucx-tls-tcp-only" && change["before"]["status"] == "ok"
+        }),
+        "{json:#}"
+    );
+}

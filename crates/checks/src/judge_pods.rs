@@ -169,7 +169,13 @@ fn judged(
     let (node, nixl) = (what != What::Nixl, what != What::Node);
     if node {
         for (number, group) in groups.iter().enumerate() {
-            results.extend(of_deployment(number, group, &pods, &prepared));
+            results.extend(of_deployment(
+                number,
+                group,
+                &pods,
+                &prepared,
+                matches!(what, What::All(_)),
+            ));
         }
     }
     let nodes: HashMap<&str, &ClusterNode> = around

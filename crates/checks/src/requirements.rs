@@ -235,4 +235,25 @@ pub const REQUIRED: &[Required] = &[
         without: Readiness::Unproven,
         outcome: None,
     },
+    Required {
+        command: "check",
+        fact: "for each worker, what `node --pod` and `nixl --pod` require",
+        why: "a worker that nobody could look into may be the one with the fault",
+        without: Readiness::Inconclusive,
+        outcome: None,
+    },
+    Required {
+        command: "check",
+        fact: "a prefill and a decode worker in each deployment",
+        why: "without both no KV cache moves; half of a deployment is not the deployment",
+        without: Readiness::Inconclusive,
+        outcome: None,
+    },
+    Required {
+        command: "check",
+        fact: "a proven transfer in which each worker took part (--transfer)",
+        why: "workers that are alike and fit show what could carry KV, never what did",
+        without: Readiness::Unproven,
+        outcome: None,
+    },
 ];

@@ -20,6 +20,7 @@ mod observe;
 mod output;
 mod overwrite;
 mod pods;
+mod progress;
 mod render;
 mod replay;
 mod sources;

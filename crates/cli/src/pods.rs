@@ -12,6 +12,7 @@ use recipe::live;
 use tokio::time::Instant;
 
 use crate::args::{PodArgs, TransferArgs};
+use crate::progress::Progress;
 use crate::transfer::rounds::{self, Pairs};
 use crate::{beside, declared, interrupt};
 
@@ -378,7 +379,11 @@ pub(crate) async fn gather_for(
         ..Limits::default()
     };
     let concurrency = usize::from(args.concurrency);
-    let looked = cluster::look_into(cluster, picks, concurrency, limits, stop, |_| ()).await;
+    let mut progress = Progress::of(picks.len());
+    let looked = cluster::look_into(cluster, picks, concurrency, limits, stop, |_| {
+        progress.step();
+    })
+    .await;
     let waiting = chosen.iter_mut().filter(|pod| pod.probed.is_ok());
     for (pod, looked) in waiting.zip(looked) {
         put(pod, looked);

@@ -10,12 +10,13 @@ use super::workers::{Behind, Group};
 use crate::judge::judge;
 use crate::judge_pods::ProbedPod;
 
-/// The results of a recipe's rules over the workers of a group.
+/// The results of a recipe's rules over the workers of a group; of a `whole` deployment both roles are expected.
 pub(crate) fn of_deployment(
     number: usize,
     group: &Group,
     pods: &[ProbedPod],
     prepared: &[Prepared],
+    whole: bool,
 ) -> Vec<CheckResult> {
     let roles: BTreeSet<Role> = group.deployment.kv_workers().map(|w| w.role).collect();
     let mut results = judge(&group.deployment);
@@ -25,7 +26,7 @@ pub(crate) fn of_deployment(
             .map(|pod| pod.probed.as_ref().ok());
         let settled = settled::is_settled(result, inside);
         result.deployment = Some(number);
-        !settled && is_about_pods(result, &roles)
+        !settled && is_about_pods(result, &roles, whole)
     });
     // What an unusual pod has in common with the others is no news about it.
     let usual = |worker: &String| group.behind.get(worker).is_none_or(|b| b.usual);
@@ -67,14 +68,19 @@ fn behind<'g>(
 }
 
 /// Whether a result of a recipe's rule holds for pods that were picked; its words become those of pods.
-fn is_about_pods(result: &mut CheckResult, roles: &BTreeSet<Role>) -> bool {
+fn is_about_pods(result: &mut CheckResult, roles: &BTreeSet<Role>, whole: bool) -> bool {
     // The other half was not asked for.
-    let half = roles.len() < 2
+    let half = !whole
+        && roles.len() < 2
         && result.name == "env/roles"
         && (result.cause == Some("role-missing")
             || result.status == Status::Skipped && !result.required);
     if half {
         return false;
+    }
+    // Of a whole deployment it was.
+    if whole && roles.len() < 2 && result.name == "env/roles" && result.status == Status::Skipped {
+        result.required = true;
     }
     let words = |text: &mut String| {
         for (from, to) in [

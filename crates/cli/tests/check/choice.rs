@@ -71,3 +71,29 @@ fn roles_can_be_said_by_labels() {
     let report = run(&api, &words).json();
     assert_eq!(report["coverage"]["pairs_required"], 1, "{report:#}");
 }
+
+#[test]
+fn a_deployment_without_one_of_its_roles_is_never_green() {
+    let decode = tree_of("decode");
+    let api = serving()
+        .pod(member("decode-0", &decode.root()))
+        .pod(member("decode-1", &decode.root()))
+        .start()
+        .unwrap();
+    let run = run(&api, &["check", "llama", "-n", "serving", "-o", "json"]);
+    let report = run.json();
+    let roles = report["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|check| check["name"] == "env/roles" && check["status"] == "skipped")
+        .unwrap();
+    assert!(
+        roles["detail"]
+            .as_str()
+            .unwrap()
+            .starts_with("prefill cannot be seen"),
+        "{roles}"
+    );
+    assert_eq!(report["readiness"], "inconclusive", "{}", report["verdict"]);
+}

@@ -116,9 +116,11 @@ fn what_changed_between_two_bundles_is_told_and_nothing_else() {
     words.extend(["-o", "json"]);
     let json = run_with(nowhere, &words).json();
     assert!(
-        json["changes"].as_array().unwrap().iter().any(|change| {
-            change["after"]["cause"] == "ucx-tls-tcp-only" && change["before"]["status"] == "ok"
-        }),
+        json["changes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|change| { change["after"]["cause"] == "ucx-tls-tcp-only" }),
         "{json:#}"
     );
 }

@@ -52,6 +52,7 @@ pub use nixl::transfer::Tried;
 pub use node::ucx_transports::{Family, family};
 pub use node_topology::topology;
 pub use pod::prepare::live_of;
+pub use pod::workers::workload;
 pub use policy::{OfPolicy, Policy, Unchanged};
 pub use provider::{FABRIC_NOT_OF_PROVIDER, NETWORKS_NOT_ATTACHED, Provider, provider_conventions};
 pub use registry::{CHECKS, cause, check};

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use model::pod::{Fault, FaultKind};
+use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
@@ -56,7 +57,14 @@ impl Kubectl {
 
     /// The namespace of the context. A program that has no `config view` is asked for the usual one.
     async fn configured_namespace(&self) -> Result<String, Fault> {
-        let words = ["config", "view", "--minify", "-o", "jsonpath={..namespace}"];
+        // Extensions of a context may have fields of that name too.
+        let words = [
+            "config",
+            "view",
+            "--minify",
+            "-o",
+            "jsonpath={.contexts[0].context.namespace}",
+        ];
         match self.output(&words, None).await {
             Ok(name) if !name.trim().is_empty() => Ok(name.trim().to_owned()),
             Err(refusal)
@@ -71,6 +79,15 @@ impl Kubectl {
             Err(_) => Ok(own_namespace().unwrap_or_else(|| "default".to_owned())),
             Ok(_) => Ok("default".to_owned()),
         }
+    }
+
+    /// What it is called, without options, whose values may be credentials.
+    fn name(&self) -> String {
+        let words = self
+            .program
+            .iter()
+            .take_while(|word| !word.starts_with('-'));
+        words.map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
     fn command(&self, words: &[&str]) -> Result<Command, Refusal> {
@@ -97,7 +114,7 @@ impl Kubectl {
         match command.spawn() {
             Ok(child) => Ok(Running::new(child)),
             Err(error) => {
-                let name = self.program.join(" ");
+                let name = self.name();
                 let why = if error.kind() == io::ErrorKind::NotFound {
                     "there is no such program in $PATH".to_owned()
                 } else {
@@ -170,7 +187,7 @@ impl Kubectl {
                 FaultKind::TimedOut,
                 format!(
                     "{} did not answer in {} s",
-                    self.program.join(" "),
+                    self.name(),
                     self.patience.as_secs()
                 ),
             ));
@@ -195,6 +212,24 @@ impl Kubectl {
     }
 }
 
+/// The object in what a program has printed: a wrapper may greet before it, or take its leave.
+fn object(printed: String) -> String {
+    if printed.starts_with('{') && printed.trim_end().ends_with('}') {
+        return printed;
+    }
+    let begin = match printed.find("\n{") {
+        _ if printed.starts_with('{') => 0,
+        Some(at) => at.saturating_add(1),
+        None => return printed,
+    };
+    let rest = printed.get(begin..).unwrap_or_default();
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+    match values.next() {
+        Some(Ok(object)) => object.get().to_owned(),
+        _ => printed,
+    }
+}
+
 /// The namespace of the pod that this runs in (client-go tools/clientcmd, client_config.go `inClusterClientConfig`).
 fn own_namespace() -> Option<String> {
     std::env::var_os("KUBERNETES_SERVICE_HOST")?;
@@ -214,13 +249,18 @@ impl Cluster for Kubectl {
     }
 
     fn get<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String, Refusal>> {
-        Box::pin(async move { self.output(&["get", "--raw", path], None).await })
+        Box::pin(async move {
+            let printed = self.output(&["get", "--raw", path], None).await?;
+            Ok(object(printed))
+        })
     }
 
     fn ask<'a>(&'a self, path: &'a str, body: String) -> Waiting<'a, Result<String, Refusal>> {
         Box::pin(async move {
-            self.output(&["create", "--raw", path, "-f", "-"], Some(body))
-                .await
+            let printed = self
+                .output(&["create", "--raw", path, "-f", "-"], Some(body))
+                .await?;
+            Ok(object(printed))
         })
     }
 

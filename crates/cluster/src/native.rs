@@ -65,6 +65,7 @@ impl Native {
                 env!("CARGO_PKG_VERSION")
             )),
         ));
+        credentials::of_provider(&mut config.auth_info)?;
         let source = Source::of(&mut config.auth_info);
         let token = config.auth_info.token.as_ref();
         if token.is_some_and(|token| !credentials::is_token(token.expose_secret())) {

@@ -109,7 +109,7 @@ fn has_digit(word: &str) -> bool {
 }
 
 /// The text with a sign for each word that has a digit.
-fn shape(text: &str) -> String {
+pub(crate) fn shape(text: &str) -> String {
     words(text)
         .map(|word| if has_digit(word) { "\u{0}" } else { word })
         .collect()

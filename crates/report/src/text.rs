@@ -1,11 +1,12 @@
 //! `text`: for a person, perhaps at three in the morning. Worst first, the verdict last and alone.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use model::verdict::{DeploymentSummary, WorkerSummary};
 use model::{CheckResult, Engine, Readiness, Reason, Report, Role, Source, Status};
 
+use crate::alike;
 use crate::fold::Entry;
 use crate::group::{self, Group};
 use crate::label;
@@ -17,6 +18,9 @@ use crate::{Options, snippet};
 
 /// Widest column of subjects; longer ones push their own line only.
 const SUBJECT: usize = 28;
+/// Deployments of pods that are told in full, and those of which the first ones get a line each.
+const IN_FULL: usize = 6;
+const LINES: usize = 12;
 /// Deployments with findings from which on lines that hold are only counted.
 const MANY: usize = 3;
 /// Where details begin after the status word: `  skip  `.
@@ -178,8 +182,16 @@ fn sections(screen: &mut Screen<'_>, deployments: &[DeploymentSummary], groups: 
         }
     }
     loud.sort_by_key(|(deployment, _)| deployment.readiness);
-    let many = loud.len() > MANY && !verbose;
-    for (deployment, group) in loud {
+    let (kinds, rest) = if verbose {
+        (
+            loud.into_iter().map(|one| (one, Vec::new())).collect(),
+            Vec::new(),
+        )
+    } else {
+        without_alike(loud)
+    };
+    let many = kinds.len() > MANY && !verbose;
+    for ((deployment, group), alike) in kinds {
         screen.gap();
         let title = title_of(screen, deployment);
         screen.paint(BOLD, &title);
@@ -194,16 +206,27 @@ fn sections(screen: &mut Screen<'_>, deployments: &[DeploymentSummary], groups: 
         screen.push("  ");
         let verdict = screen.line(&deployment.verdict).into_owned();
         screen.para(word.len() + 4, 4, PLAIN, &verdict);
+        if !alike.is_empty() {
+            let names = label::list(screen, alike.iter().map(|d| d.name.as_str()));
+            let text = format!(
+                "the same of {} more: {names} (--verbose lists them)",
+                alike.len()
+            );
+            screen.push("  ");
+            screen.para(2, 4, PLAIN, &text);
+        }
     }
+    if !rest.is_empty() {
+        screen.gap();
+    }
+    short_lines(screen, rest, |screen, deployment| {
+        screen.line(&deployment.verdict).into_owned()
+    });
     if !quiet.is_empty() || elsewhere > 0 {
         screen.gap();
     }
     quiet.sort_by_key(|deployment| deployment.readiness);
-    for deployment in quiet {
-        let title = title_of(screen, deployment);
-        let text = facts_and_files(screen, deployment);
-        one_line(screen, deployment.readiness, &title, &text);
-    }
+    short_lines(screen, quiet, facts_and_files);
     if elsewhere > 0 {
         let plural = if elsewhere == 1 { "" } else { "s" };
         let text = format!(
@@ -211,6 +234,99 @@ fn sections(screen: &mut Screen<'_>, deployments: &[DeploymentSummary], groups: 
         );
         one_line(screen, Readiness::NotApplicable, "", &text);
     }
+}
+
+/// A line for each of these deployments. Of pods there may be thousands, and only the first are told.
+fn short_lines(
+    screen: &mut Screen<'_>,
+    deployments: Vec<&DeploymentSummary>,
+    text: impl Fn(&Screen<'_>, &DeploymentSummary) -> String,
+) {
+    let mut more: BTreeMap<Readiness, usize> = BTreeMap::new();
+    let mut told = 0_usize;
+    for deployment in deployments {
+        if is_of_pods(deployment) && !screen.verbose() {
+            told += 1;
+            if told > LINES {
+                *more.entry(deployment.readiness).or_default() += 1;
+                continue;
+            }
+        }
+        let title = title_of(screen, deployment);
+        let text = text(screen, deployment);
+        one_line(screen, deployment.readiness, &title, &text);
+    }
+    for (readiness, count) in more {
+        let plural = if count == 1 { "" } else { "s" };
+        let text = format!("{count} more deployment{plural} (--verbose lists them)");
+        one_line(screen, readiness, "", &text);
+    }
+}
+
+/// Whether it was found in a cluster, and not in files.
+fn is_of_pods(deployment: &DeploymentSummary) -> bool {
+    deployment.files.is_empty()
+}
+
+type Told<'r, 'g> = (&'r DeploymentSummary, &'r Group<'g>);
+
+/// Deployments of pods that have the same to say are told once, with the names of the others; and of too many kinds, the
+/// rest by a line each. Each place in files is told.
+fn without_alike<'r, 'g>(
+    loud: Vec<Told<'r, 'g>>,
+) -> (
+    Vec<(Told<'r, 'g>, Vec<&'r DeploymentSummary>)>,
+    Vec<&'r DeploymentSummary>,
+) {
+    let mut kinds: Vec<(Told<'r, 'g>, Vec<&'r DeploymentSummary>)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for (deployment, group) in loud {
+        if is_of_pods(deployment) {
+            let next = kinds.len();
+            let at = *known.entry(says(deployment, group)).or_insert(next);
+            if let Some((_, alike)) = kinds.get_mut(at) {
+                alike.push(deployment);
+                continue;
+            }
+        }
+        kinds.push(((deployment, group), Vec::new()));
+    }
+    // So many fit on a screen.
+    let mut of_pods = 0_usize;
+    let mut rest = Vec::new();
+    kinds.retain(|((deployment, _), alike)| {
+        if !is_of_pods(deployment) {
+            return true;
+        }
+        of_pods += 1;
+        if of_pods > IN_FULL {
+            rest.push(*deployment);
+            rest.extend(alike.iter().copied());
+        }
+        of_pods <= IN_FULL
+    });
+    (kinds, rest)
+}
+
+/// What a deployment says, but for numbers.
+fn says(deployment: &DeploymentSummary, group: &Group<'_>) -> String {
+    let mut said: Vec<String> = group
+        .results
+        .iter()
+        .filter(|result| says_something(result))
+        .map(|result| {
+            format!(
+                "{}|{:?}|{:?}|{:?}|{}",
+                result.name,
+                result.status,
+                result.cause,
+                result.reason,
+                alike::shape(&result.detail)
+            )
+        })
+        .collect();
+    said.sort();
+    format!("{:?}\n{}", deployment.readiness, said.join("\n"))
 }
 
 /// `readiness  title  text`, with the readiness in a column of its own.

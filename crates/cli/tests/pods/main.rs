@@ -13,6 +13,8 @@ mod choice;
 mod closed;
 mod ending;
 mod faults;
+mod hostile;
+mod programs;
 mod report;
 mod scale;
 mod support;

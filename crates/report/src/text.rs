@@ -198,7 +198,7 @@ fn sections(screen: &mut Screen<'_>, deployments: &[DeploymentSummary], groups: 
         let facts = facts_and_files(screen, deployment);
         screen.push("  ");
         screen.para(columns(&title) + 2, 4, PLAIN, &facts);
-        section(screen, deployment, group, many);
+        section(screen, deployment, group, many || !alike.is_empty());
         screen.gap();
         screen.push("  ");
         let word = deployment.readiness.as_str();
@@ -308,20 +308,28 @@ fn without_alike<'r, 'g>(
     (kinds, rest)
 }
 
-/// What a deployment says, but for numbers.
+/// What a deployment says, but for numbers and its own names.
 fn says(deployment: &DeploymentSummary, group: &Group<'_>) -> String {
     let mut said: Vec<String> = group
         .results
         .iter()
         .filter(|result| says_something(result))
         .map(|result| {
+            let subject = &result.subject;
+            let mut detail = result.detail.clone();
+            let pods = subject.pod.iter().chain(&subject.pods);
+            for name in pods.chain(&subject.workers).chain([&deployment.name]) {
+                if !name.is_empty() {
+                    detail = detail.replace(name.as_str(), "*");
+                }
+            }
             format!(
                 "{}|{:?}|{:?}|{:?}|{}",
                 result.name,
                 result.status,
                 result.cause,
                 result.reason,
-                alike::shape(&result.detail)
+                alike::shape(&detail)
             )
         })
         .collect();
@@ -380,7 +388,8 @@ fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Grou
     }
     let before = lines.len();
     let pods = checks.iter().map(|r| r.subject.pods.len()).max();
-    let many_pods = pods.is_some_and(|n| n > FEW_PODS) && !screen.verbose();
+    let many_pods = (many && is_of_pods(deployment)) || pods.is_some_and(|n| n > FEW_PODS);
+    let many_pods = many_pods && !screen.verbose();
     if many_pods {
         // Where something is to be done, that comes first: what else holds is only counted too.
         let loud = checks

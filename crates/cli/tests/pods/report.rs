@@ -144,6 +144,10 @@ fn what_a_node_offers_is_told_beside_a_pod_that_waits() {
 #[test]
 fn a_worker_without_an_engine_is_no_worker_that_was_judged() {
     let (prefill, decode, idle) = (tree_of("prefill"), tree_of("decode"), tree_of("decode"));
+    let limits = std::fs::read(idle.root().join("proc/42/limits")).unwrap();
+    let status = std::fs::read(idle.root().join("proc/42/status")).unwrap();
+    idle.file("/proc/self/limits", limits);
+    idle.file("/proc/self/status", status);
     std::fs::remove_dir_all(idle.root().join("proc/42")).unwrap();
     let api = serving()
         .pod(worker("prefill-0", &prefill.root()))

@@ -344,6 +344,11 @@ async fn gather_for(
             .collect()
     })
     .map_err(of_nodes);
+    // What kept the run from the cluster as a whole is told once.
+    let told = |fault: &Fault| around.faults.iter().any(|f| f.kind == fault.kind);
+    if around.nodes.as_ref().is_err_and(told) {
+        around.nodes = Ok(Vec::new());
+    }
     chosen
 }
 

@@ -36,10 +36,7 @@ pub(crate) async fn of(access: &Access) -> Result<Config, Fault> {
             None => of_pod().ok_or_else(no_configuration)?,
             Some(context) => Err(Fault::new(
                 FaultKind::UnknownContext,
-                format!(
-                    "no context is called '{context}': {}",
-                    no_configuration().detail
-                ),
+                format!("no context is called '{context}': {} is there", neither()),
             )),
         };
     };
@@ -125,8 +122,9 @@ fn named_by_variable() -> Option<String> {
     Some(value.to_string_lossy().into_owned())
 }
 
-fn no_configuration() -> Fault {
-    let files = named_by_variable().map_or_else(
+/// No kubeconfig, in words.
+fn neither() -> String {
+    named_by_variable().map_or_else(
         || {
             let home = home().map_or_else(
                 || "~/.kube/config".to_owned(),
@@ -134,11 +132,14 @@ fn no_configuration() -> Fault {
             );
             format!("neither $KUBECONFIG, nor {home}")
         },
-        |files| format!("neither what $KUBECONFIG names ({files})"),
-    );
+        |files| format!("nothing that $KUBECONFIG names ({files})"),
+    )
+}
+
+fn no_configuration() -> Fault {
     Fault::new(
         FaultKind::NoKubeconfig,
-        format!("{files}, nor a service account of a pod is there"),
+        format!("{}, nor a service account of a pod is there", neither()),
     )
 }
 

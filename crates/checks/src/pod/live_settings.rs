@@ -46,10 +46,14 @@ fn run(view: &PodView<'_>, findings: &mut Findings) {
     }
     if let Some((_, first)) = judged.first() {
         let what: Vec<&str> = judged.iter().map(|(what, _)| *what).collect();
-        let no_engine = live.process.is_none();
+        // Where the look ended before it reached the processes, nothing is known of them; node/collection tells that.
+        let looked = view.seen().is_some_and(|s| s.process.looked.is_seen());
+        let no_engine = live.process.is_none() && looked;
         // The reason names a file of one process.
         let why = if no_engine {
             "no engine process was seen".to_owned()
+        } else if live.process.is_none() {
+            "the processes were not looked at".to_owned()
         } else {
             format!(
                 "that of the engine could not be read ({})",

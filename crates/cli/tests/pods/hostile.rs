@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use stand_in::{Pod, State};
+use stand_in::{Fault, Pod, State};
 
 use crate::support::{about, bare, run, serving, tree_of, ways, worker};
 
@@ -222,10 +222,91 @@ fn of_two_engines_in_one_container_each_is_judged() {
         .pod(worker("decode-0", &tree.root()))
         .start()
         .unwrap();
-    let run = run(
-        &api,
-        &["node", "-n", "serving", "--pod", "decode-0", "-o", "json"],
+    let ask = || {
+        run(
+            &api,
+            &["node", "-n", "serving", "--pod", "decode-0", "-o", "json"],
+        )
+    };
+    let both = ask();
+    assert_eq!(both.code, 1, "{}", both.out);
+    assert!(both.out.contains("ucx-tls-tcp-only"), "{}", both.out);
+    // A router beside it moves no KV cache.
+    tree.file(
+        "/proc/77/cmdline",
+        "python3\0-m\0dynamo.frontend\0--http-port\08000\0",
     );
-    assert_eq!(run.code, 1, "{}", run.out);
-    assert!(run.out.contains("ucx-tls-tcp-only"), "{}", run.out);
+    let router = ask();
+    assert_eq!(router.code, 0, "{}", router.out);
+}
+
+#[test]
+fn output_that_comes_byte_by_byte_is_whole() {
+    let tree = tree_of("decode");
+    let root = tree.root().display().to_string();
+    // Behind the words of the shell that is asked for come those of the tree.
+    let slow = format!("\"$@\" root={root} path={root}/bin:/usr/bin:/bin | dd bs=1 status=none");
+    let by_bytes =
+        stand_in::Behaviour::Process(["sh", "-c", &slow, "by-bytes"].map(str::to_owned).to_vec());
+    let api = serving()
+        .pod(worker("decode-0", &tree.root()))
+        .pod(worker("decode-1", &tree.root()).behaviour(by_bytes))
+        .start()
+        .unwrap();
+    for way in ways() {
+        let mut words = vec!["node", "-n", "serving", "--all", "-o", "jsonl"];
+        words.extend(&way);
+        let run = run(&api, &words);
+        assert_eq!(run.code, 0, "{way:?} {}", run.out);
+        let of = |pod: &str| run.out.matches(&format!("\"pod\":\"{pod}\"")).count();
+        assert_eq!(of("decode-0"), of("decode-1"), "{way:?} {}", run.out);
+    }
+}
+
+#[test]
+fn a_stream_that_ends_anywhere_is_no_whole_one() {
+    let tree = tree_of("decode");
+    // In the head of the answer, after it, and in the first frames.
+    for bytes in [1, 60, 150, 260, 400, 1000, 5000] {
+        for fault in [
+            Fault::exec().reset_after(bytes),
+            Fault::exec().half_close_after(bytes),
+        ] {
+            let api = serving()
+                .pod(worker("decode-0", &tree.root()))
+                .pod(worker("decode-1", &tree.root()))
+                .fault(fault.name("decode-1"))
+                .start()
+                .unwrap();
+            for way in ways() {
+                let begin = Instant::now();
+                let mut words = vec!["node", "-n", "serving", "--all", "-o", "json"];
+                words.extend(["--timeout", "8s", "--request-timeout", "4s"]);
+                words.extend(&way);
+                let run = run(&api, &words);
+                assert_eq!(run.code, 3, "{bytes} {way:?} {}", run.out);
+                assert!(begin.elapsed() < Duration::from_secs(25), "{bytes} {way:?}");
+                let bad = about(&run.json(), "decode-1")
+                    .iter()
+                    .filter(|c| c["status"] == "skipped")
+                    .map(|c| c["cause"].to_string())
+                    .collect::<Vec<_>>()
+                    .join(" ");
+                assert!(
+                    [
+                        "probe-cut",
+                        "probe-timed-out",
+                        "api-server-unreachable",
+                        "gap"
+                    ]
+                    .iter()
+                    .any(|cause| bad.contains(cause))
+                        || run.out.contains("stopped while"),
+                    "{bytes} {way:?} {bad} {}",
+                    run.out
+                );
+                assert!(about(&run.json(), "decode-0").len() > 10);
+            }
+        }
+    }
 }

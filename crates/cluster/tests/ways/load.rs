@@ -56,7 +56,8 @@ fn a_run_that_is_ended_keeps_what_it_has() {
         }
         let api = scenario.start().unwrap();
         let access = access(api.kubeconfig(), &via);
-        let begin = std::time::Instant::now();
+        // How long kubectl takes to start is not what is measured.
+        let mut ended = None;
         let looked = run(async {
             let cluster = open(&access).await.unwrap();
             let picks: Vec<Pick> = (0..12).map(|n| pick(&format!("decode-{n}"))).collect();
@@ -66,11 +67,13 @@ fn a_run_that_is_ended_keeps_what_it_has() {
                 done += 1;
                 if done == 4 {
                     stop.stop();
+                    ended = Some(std::time::Instant::now());
                 }
             })
             .await
         });
-        assert!(begin.elapsed() < Duration::from_secs(15), "{via:?}");
+        let took = ended.unwrap().elapsed();
+        assert!(took < Duration::from_secs(5), "{via:?} {took:?}");
         let whole = looked.iter().filter(|one| one.answer.is_ok()).count();
         assert_eq!((looked.len(), whole), (12, 4), "{via:?}");
         let ended = model::pod::FaultKind::Interrupted;

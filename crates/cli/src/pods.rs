@@ -236,7 +236,7 @@ fn looked(args: &PodArgs, nixl: Option<beside::Look>) -> Result<(Vec<ProbedPod>,
 fn bad_selector(faults: &[Fault]) -> Option<String> {
     let fault = faults.iter().find(|f| f.kind == FaultKind::BadSelector)?;
     Some(format!(
-        "invalid value for --selector: {}\n  write it as kubectl takes it: -l app=llama,tier!=test or -l 'role in (prefill,decode)'",
+        "invalid value for --selector: {}; write it as kubectl takes it: -l app=llama,tier!=test or -l 'role in (prefill,decode)'",
         fault.detail
     ))
 }

@@ -16,7 +16,7 @@ use crate::kubectl_errors;
 use crate::programs::Running;
 
 /// What is read of a program's complaints.
-const MAX_ERRORS: u64 = 64 * 1024;
+const MAX_ERRORS: usize = 64 * 1024;
 
 pub(crate) struct Kubectl {
     program: Vec<String>,
@@ -154,7 +154,8 @@ impl Kubectl {
             if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
                 let _it_may_not_read = stdin.write_all(input.as_bytes()).await;
             }
-            let mut err = Vec::new();
+            // What it complains of comes last; all of it is read, or it would wait for that.
+            let mut complaints = Kept::new(Keep::Last(MAX_ERRORS));
             let mut kept = Kept::new(keep);
             let mut enough = false;
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -169,18 +170,19 @@ impl Kubectl {
                 }
             };
             let read_err = async {
-                match stderr {
-                    Some(stderr) => stderr.take(MAX_ERRORS).read_to_end(&mut err).await,
-                    None => Ok(0),
+                let Some(mut stderr) = stderr else { return };
+                let mut buffer = vec![0; 8 * 1024];
+                while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
+                    complaints.take(buffer.get(..count).unwrap_or_default());
                 }
             };
-            let ((), _err) = tokio::join!(read_out, read_err);
+            tokio::join!(read_out, read_err);
             let status = if enough {
                 None
             } else {
                 Some(child.wait().await)
             };
-            (status, kept.end(), err)
+            (status, kept.end(), complaints.end())
         };
         let Ok((status, out, err)) = tokio::time::timeout(self.patience, work).await else {
             return Err(Refusal::new(

@@ -14,6 +14,7 @@ mod closed;
 mod ending;
 mod faults;
 mod hostile;
+mod inside;
 mod programs;
 mod report;
 mod scale;

@@ -34,6 +34,10 @@ fn what_a_wrapper_says_beside_the_answer_changes_nothing() {
             "greets",
             "echo 'Using profile {default}.'\necho\nkubectl \"$@\"\ncode=$?\necho ' bye'\nexit $code",
         ),
+        (
+            "talks",
+            "head -c 1000000 /dev/zero | tr '\\0' x >&2\nexec kubectl \"$@\"",
+        ),
         // Words of its own before those of kubectl.
         (
             "tool",

@@ -6,7 +6,7 @@ use crate::support::{serving, tree_of, ways, worker};
 
 /// Puts the account where pods have it, in a file system of its own, and goes on with the other words.
 const ACCOUNT: &str = r#"
-mkdir -p /var/run/secrets && mount -t tmpfs none /var/run/secrets || exit 99
+mount -t tmpfs none /var/run || exit 99
 mkdir -p /var/run/secrets/kubernetes.io/serviceaccount && cd /var/run/secrets/kubernetes.io/serviceaccount || exit 99
 printf '%s' "$TOKEN" >token
 printf '%s' "$AUTHORITY" >ca.crt

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use model::verdict::{DeploymentSummary, WorkerSummary};
 use model::{CheckResult, Engine, Readiness, Reason, Report, Role, Source, Status};
 
-use crate::alike;
 use crate::fold::Entry;
 use crate::group::{self, Group};
 use crate::label;
+use crate::many::{is_of_pods, without_alike};
 use crate::screen::{
     BOLD, DIM, PLAIN, Screen, columns, readiness_style, status_style, status_word,
 };
@@ -18,8 +18,7 @@ use crate::{Options, snippet};
 
 /// Widest column of subjects; longer ones push their own line only.
 const SUBJECT: usize = 28;
-/// Deployments of pods that are told in full, and those of which the first ones get a line each.
-const IN_FULL: usize = 6;
+/// Deployments of pods of which each gets a line.
 const LINES: usize = 12;
 /// Deployments with findings from which on lines that hold are only counted.
 const MANY: usize = 3;
@@ -263,80 +262,6 @@ fn short_lines(
     }
 }
 
-/// Whether it was found in a cluster, and not in files.
-fn is_of_pods(deployment: &DeploymentSummary) -> bool {
-    deployment.files.is_empty()
-}
-
-type Told<'r, 'g> = (&'r DeploymentSummary, &'r Group<'g>);
-
-/// Deployments of pods that have the same to say are told once, with the names of the others; and of too many kinds, the
-/// rest by a line each. Each place in files is told.
-fn without_alike<'r, 'g>(
-    loud: Vec<Told<'r, 'g>>,
-) -> (
-    Vec<(Told<'r, 'g>, Vec<&'r DeploymentSummary>)>,
-    Vec<&'r DeploymentSummary>,
-) {
-    let mut kinds: Vec<(Told<'r, 'g>, Vec<&'r DeploymentSummary>)> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
-    for (deployment, group) in loud {
-        if is_of_pods(deployment) {
-            let next = kinds.len();
-            let at = *known.entry(says(deployment, group)).or_insert(next);
-            if let Some((_, alike)) = kinds.get_mut(at) {
-                alike.push(deployment);
-                continue;
-            }
-        }
-        kinds.push(((deployment, group), Vec::new()));
-    }
-    // So many fit on a screen.
-    let mut of_pods = 0_usize;
-    let mut rest = Vec::new();
-    kinds.retain(|((deployment, _), alike)| {
-        if !is_of_pods(deployment) {
-            return true;
-        }
-        of_pods += 1;
-        if of_pods > IN_FULL {
-            rest.push(*deployment);
-            rest.extend(alike.iter().copied());
-        }
-        of_pods <= IN_FULL
-    });
-    (kinds, rest)
-}
-
-/// What a deployment says, but for numbers and its own names.
-fn says(deployment: &DeploymentSummary, group: &Group<'_>) -> String {
-    let mut said: Vec<String> = group
-        .results
-        .iter()
-        .filter(|result| says_something(result))
-        .map(|result| {
-            let subject = &result.subject;
-            let mut detail = result.detail.clone();
-            let pods = subject.pod.iter().chain(&subject.pods);
-            for name in pods.chain(&subject.workers).chain([&deployment.name]) {
-                if !name.is_empty() {
-                    detail = detail.replace(name.as_str(), "*");
-                }
-            }
-            format!(
-                "{}|{:?}|{:?}|{:?}|{}",
-                result.name,
-                result.status,
-                result.cause,
-                result.reason,
-                alike::shape(&detail)
-            )
-        })
-        .collect();
-    said.sort();
-    format!("{:?}\n{}", deployment.readiness, said.join("\n"))
-}
-
 /// `readiness  title  text`, with the readiness in a column of its own.
 fn one_line(screen: &mut Screen<'_>, readiness: Readiness, title: &str, text: &str) {
     let word = readiness.as_str();
@@ -352,7 +277,7 @@ fn one_line(screen: &mut Screen<'_>, readiness: Readiness, title: &str, text: &s
 }
 
 /// What is worth a section of its own. A check that does not apply here is not news.
-fn says_something(result: &CheckResult) -> bool {
+pub(crate) fn says_something(result: &CheckResult) -> bool {
     match result.status {
         Status::Fail | Status::Warn => true,
         Status::Skipped => {

@@ -177,7 +177,7 @@ fn a_plugin_that_asks_its_user_asks_on_a_terminal_and_nowhere_else() {
     for mode in ["IfAvailable", "Never"] {
         let run = run_with(&write(mode, "none"), &words);
         assert_eq!(run.code, 0, "{mode} {}", run.out);
-        assert_eq!(about(&run.json(), "decode-0").is_empty(), false);
+        assert!(!about(&run.json(), "decode-0").is_empty());
     }
     // On one: what is typed goes to the plugin.
     let has_script = std::process::Command::new("script")

@@ -9,7 +9,7 @@ use crate::group::Group;
 use crate::text::says_something;
 
 /// Kinds that are told in full.
-const IN_FULL: usize = 6;
+const IN_FULL: usize = 4;
 
 /// Whether it was found in a cluster, and not in files.
 pub(crate) fn is_of_pods(deployment: &DeploymentSummary) -> bool {
@@ -65,20 +65,19 @@ fn says(deployment: &DeploymentSummary, group: &Group<'_>) -> String {
         .filter(|result| says_something(result))
         .map(|result| {
             let subject = &result.subject;
-            let mut detail = result.detail.clone();
             let pods = subject.pod.iter().chain(&subject.pods);
-            for name in pods.chain(&subject.workers).chain([&deployment.name]) {
-                if !name.is_empty() {
-                    detail = detail.replace(name.as_str(), "*");
-                }
-            }
+            let names: Vec<&str> = pods
+                .chain(&subject.workers)
+                .chain([&deployment.name])
+                .map(String::as_str)
+                .collect();
             format!(
                 "{}|{:?}|{:?}|{:?}|{}",
                 result.name,
                 result.status,
                 result.cause,
                 result.reason,
-                alike::shape(&detail)
+                alike::shape_without(&result.detail, &names)
             )
         })
         .collect();

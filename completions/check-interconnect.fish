@@ -68,7 +68,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand no
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l as -d 'User to act as' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l as-group -d 'Group to act as; may be given several times' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l request-timeout -d 'How long one request to the API server may take (30s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l request-timeout -d 'How long one request to the API server may take (30, 30s, 1m); 0 is without end, as with kubectl' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l timeout -d 'How long one container may take (60s, 2m)' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l concurrency -d 'Containers that are looked into at once' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
@@ -97,7 +97,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ni
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l as -d 'User to act as' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l as-group -d 'Group to act as; may be given several times' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l request-timeout -d 'How long one request to the API server may take (30s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l request-timeout -d 'How long one request to the API server may take (30, 30s, 1m); 0 is without end, as with kubectl' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l timeout -d 'How long one container may take (60s, 2m)' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l concurrency -d 'Containers that are looked into at once' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l peer -d 'The pod at the other end' -r

@@ -60,7 +60,7 @@ pub use node::ucx_transports::{Family, family};
 pub use node_topology::topology;
 pub use pairs::{PairTried, Said, usual_way, went_well};
 pub use pod::prepare::live_of;
-pub use pod::workers::{deployment_of, is_of, workload as workload_of};
+pub use pod::workers::{deployment_of, is_of, workload};
 pub use policy::{OfPolicy, Policy, Unchanged};
 pub use provider::{FABRIC_NOT_OF_PROVIDER, NETWORKS_NOT_ATTACHED, Provider, provider_conventions};
 pub use registry::{CHECKS, cause, check};

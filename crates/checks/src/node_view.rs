@@ -34,6 +34,9 @@ pub(crate) struct NodeView<'f> {
     pub(crate) seen: &'f Observation,
 }
 
+/// Parts of names of programs that take requests and pass them on.
+const ROUTERS: [&str; 4] = ["frontend", "router", "planner", "mooncake_master"];
+
 impl<'f> NodeView<'f> {
     pub(crate) fn of(facts: &'f NodeFacts) -> Self {
         Self {
@@ -84,6 +87,29 @@ impl<'f> NodeView<'f> {
             .iter()
             .filter_map(|build| build.library.as_deref().map(folder))
             .any(|theirs| mapped().any(|own| own == theirs))
+    }
+
+    /// The same of every engine that runs here, each value once: two engines of one container need not be started alike.
+    pub(crate) fn settings(&self, name: &str) -> Vec<&'f model::observation::Fact<String>> {
+        let mut found: Vec<&'f model::observation::Fact<String>> = Vec::new();
+        for process in self.seen.process.processes.values() {
+            // Who only routes moves no KV cache, whatever its variables say.
+            let routes = process
+                .name
+                .value()
+                .is_some_and(|name| ROUTERS.iter().any(|word| name.contains(word)));
+            if let Some(fact) = process.environment.get(name)
+                && !routes
+                && fact.is_seen()
+                && !found.iter().any(|known| known.value() == fact.value())
+            {
+                found.push(fact);
+            }
+        }
+        if found.is_empty() {
+            found.extend(self.setting(name));
+        }
+        found
     }
 
     /// A setting in force: of the engine process, else one that a log prints.

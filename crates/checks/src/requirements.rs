@@ -118,6 +118,13 @@ pub const REQUIRED: &[Required] = &[
     },
     Required {
         command: "node --pod",
+        fact: "a process of an engine in the chosen container of every pod that moves KV cache",
+        why: "its environment and command line are what is in force; a spec alone does not tell them",
+        without: Readiness::Inconclusive,
+        outcome: None,
+    },
+    Required {
+        command: "node --pod",
         fact: "for prefill and decode workers together, what `env` requires of a deployment",
         why: "what the engine processes have is judged by the same rules; the other role is required only where both were asked for",
         without: Readiness::Inconclusive,

@@ -245,8 +245,8 @@ pub struct PodArgs {
     /// Go through this program, which takes the arguments of kubectl, instead of speaking to the API server
     #[arg(long, value_name = "PROGRAM")]
     pub via: Option<String>,
-    /// How long one request to the API server may take (30s, 2m)
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    /// How long one request to the API server may take (30, 30s, 1m); 0 is without end, as with kubectl
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration_or_none)]
     pub request_timeout: Duration,
     /// How long one container may take (60s, 2m)
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
@@ -272,6 +272,24 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
     Ok(time)
 }
+
+/// The same; 0 stands for a time that nobody waits for.
+fn duration_or_none(text: &str) -> Result<Duration, String> {
+    let is_zero = match text.parse::<u64>() {
+        Ok(seconds) => seconds == 0,
+        Err(_) => text
+            .parse::<jiff::SignedDuration>()
+            .is_ok_and(|time| time.is_zero()),
+    };
+    if is_zero {
+        Ok(WITHOUT_END)
+    } else {
+        duration(text)
+    }
+}
+
+/// Far enough away, and near enough for every clock to hold.
+const WITHOUT_END: Duration = Duration::from_hours(24 * 365);
 
 /// A role that can be given by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

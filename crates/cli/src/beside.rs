@@ -50,7 +50,7 @@ fn chosen(pods: &[ProbedPod], look: Look) -> Vec<usize> {
                 .filter(|index| {
                     pods.get(*index).is_some_and(|pod| {
                         let role = pod.role.or(pod.worker.as_ref().map(|worker| worker.role));
-                        kinds.insert((checks::workload_of(&pod.object), role))
+                        kinds.insert((checks::workload(&pod.object), role))
                     })
                 })
                 .collect()

@@ -66,6 +66,13 @@ fn as_kubectl(args: &PodArgs) -> Result<PodArgs, String> {
         }
     }
     args.pod = names;
+    // Kubectl takes an empty selector for all pods; a variable that is empty by mistake would have all of them looked into.
+    if args.selector.as_ref().is_some_and(|s| s.trim().is_empty()) {
+        return Err(
+            "--selector is empty; --all takes every pod of the namespace that looks like a KV worker"
+                .to_owned(),
+        );
+    }
     if let Some(odd) = args.namespace.as_ref().filter(|n| n.contains('/')) {
         return Err(format!("'{odd}' is no namespace's name"));
     }
@@ -230,11 +237,32 @@ pub(crate) fn asked(args: &PodArgs) -> Vec<String> {
     for group in &args.as_group {
         put("--as-group", Some(group));
     }
-    put("--via", args.via.as_deref());
+    put(
+        "--via",
+        args.via.as_deref().map(without_credentials).as_deref(),
+    );
     if args.all {
         words.push("--all".to_owned());
     }
     words
+}
+
+/// A program and its options, to be told in a report: `kubectl --token …`.
+fn without_credentials(via: &str) -> String {
+    let mut told: Vec<String> = Vec::new();
+    let mut option: Option<&str> = None;
+    for word in via.split_whitespace() {
+        // As if it were written with `=`, which names the value.
+        let joined = option.map(|option| format!("{option}={word}"));
+        let is_secret = joined.is_some_and(|j| recipe::without_credentials(&j) != j);
+        told.push(if is_secret {
+            "…".to_owned()
+        } else {
+            recipe::without_credentials(word).into_owned()
+        });
+        option = Some(word).filter(|word| word.starts_with('-') && !word.contains('='));
+    }
+    told.join(" ")
 }
 
 pub(crate) fn access(args: &PodArgs) -> Result<Access, String> {
@@ -270,7 +298,19 @@ fn looked(args: &PodArgs, nixl: Option<beside::Look>) -> Result<(Vec<ProbedPod>,
     let looked = runtime.block_on(gather(args, &access, nixl, &stop));
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
-    Ok(looked)
+    match bad_selector(&looked.1.faults) {
+        Some(message) => Err(message),
+        None => Ok(looked),
+    }
+}
+
+/// A selector that is none was typed wrong, as an option that there is not: only the API server can tell.
+fn bad_selector(faults: &[Fault]) -> Option<String> {
+    let fault = faults.iter().find(|f| f.kind == FaultKind::BadSelector)?;
+    Some(format!(
+        "invalid value for --selector: {}; write it as kubectl takes it: -l app=llama,tier!=test or -l 'role in (prefill,decode)'",
+        fault.detail
+    ))
 }
 
 /// What asks a cluster, and how it is told to stop.
@@ -406,6 +446,11 @@ pub(crate) async fn gather_for(
             .collect()
     })
     .map_err(of_nodes);
+    // What kept the run from the cluster as a whole is told once.
+    let told = |fault: &Fault| around.faults.iter().any(|f| f.kind == fault.kind);
+    if around.nodes.as_ref().is_err_and(told) {
+        around.nodes = Ok(Vec::new());
+    }
     chosen
 }
 
@@ -572,6 +617,7 @@ async fn listed_pods(
             }
         }
     }
+    around.passed_over.extend(without_replaced(&mut chosen));
     // Labels that match no KV worker at all were chosen on purpose.
     if let (true, Some(selector)) = (chosen.is_empty(), &args.selector) {
         for (text, object, _) in others.into_values() {
@@ -579,12 +625,37 @@ async fn listed_pods(
             chosen.push(prepared(args, text, object, why));
         }
     } else {
-        let others = others.into_iter();
-        around
-            .passed_over
-            .extend(others.map(|(name, (_, _, why))| (name, why)));
+        let others = others.into_iter().map(|(name, (_, _, why))| (name, why));
+        around.passed_over.extend(others);
     }
     chosen
+}
+
+/// Takes out the pods that have ended while others of their workload go on, and tells why. An evicted pod stays on the list
+/// for weeks and is never started again: its owner has made another one.
+fn without_replaced(chosen: &mut Vec<ProbedPod>) -> Vec<(String, String)> {
+    let has_ended = |pod: &PodObject| matches!(pod.phase.as_str(), "Failed" | "Succeeded");
+    let go_on: BTreeSet<String> = chosen
+        .iter()
+        .filter(|pod| pod.object.owner.is_some() && !has_ended(&pod.object) && !pod.object.deleting)
+        .map(|pod| checks::workload(&pod.object))
+        .collect();
+    let mut replaced = Vec::new();
+    chosen.retain(|pod| {
+        let object = &pod.object;
+        let is_replaced = has_ended(object)
+            && object.owner.is_some()
+            && go_on.contains(&checks::workload(object));
+        if is_replaced {
+            let how = object.reason.as_deref().unwrap_or(&object.phase);
+            replaced.push((
+                object.name.clone(),
+                format!("it has ended ({how}) for good, and others of its workload go on"),
+            ));
+        }
+        !is_replaced
+    });
+    replaced
 }
 
 fn odd(what: &str) -> Fault {

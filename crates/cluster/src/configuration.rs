@@ -31,16 +31,23 @@ pub(crate) async fn of(access: &Access) -> Result<Config, Fault> {
     };
     // Inside a pod there is usually no file, and a service account instead.
     let Some(kubeconfig) = read else {
-        return Config::incluster().map_err(|_| no_configuration());
+        // Who names a context does not mean the cluster that this happens to run in.
+        return match &access.context {
+            None => of_pod().ok_or_else(no_configuration)?,
+            Some(context) => Err(Fault::new(
+                FaultKind::UnknownContext,
+                format!("no context is called '{context}': {} is there", neither()),
+            )),
+        };
     };
     if kubeconfig.contexts.is_empty() && access.context.is_none() && access.kubeconfig.is_none() {
-        return Config::incluster().map_err(|_| {
+        return of_pod().ok_or_else(|| {
             let mut fault = no_configuration();
             if let Some(files) = named_by_variable() {
                 fault.detail = format!("$KUBECONFIG ({files}) has no context");
             }
             fault
-        });
+        })?;
     }
     let options = KubeConfigOptions {
         context: access.context.clone(),
@@ -62,10 +69,22 @@ pub(crate) async fn of(access: &Access) -> Result<Config, Fault> {
             proxy::address(&url)
                 .ok_or_else(|| broken("the proxy-url of the cluster is not one"))?,
         ),
-        None => proxy::for_server(&config.cluster_url, |name| std::env::var(name).ok())
-            .map_err(broken)?,
+        None => of_environment(&config)?,
     };
     Ok(config)
+}
+
+/// The service account of the pod that this runs in.
+fn of_pod() -> Option<Result<Config, Fault>> {
+    let mut config = Config::incluster().ok()?;
+    Some(of_environment(&config).map(|proxy| {
+        config.proxy_url = proxy;
+        config
+    }))
+}
+
+fn of_environment(config: &Config) -> Result<Option<http::Uri>, Fault> {
+    proxy::for_server(&config.cluster_url, |name| std::env::var(name).ok()).map_err(broken)
 }
 
 fn broken(what: impl Into<String>) -> Fault {
@@ -103,8 +122,9 @@ fn named_by_variable() -> Option<String> {
     Some(value.to_string_lossy().into_owned())
 }
 
-fn no_configuration() -> Fault {
-    let files = named_by_variable().map_or_else(
+/// No kubeconfig, in words.
+fn neither() -> String {
+    named_by_variable().map_or_else(
         || {
             let home = home().map_or_else(
                 || "~/.kube/config".to_owned(),
@@ -112,11 +132,14 @@ fn no_configuration() -> Fault {
             );
             format!("neither $KUBECONFIG, nor {home}")
         },
-        |files| format!("neither what $KUBECONFIG names ({files})"),
-    );
+        |files| format!("nothing that $KUBECONFIG names ({files})"),
+    )
+}
+
+fn no_configuration() -> Fault {
     Fault::new(
         FaultKind::NoKubeconfig,
-        format!("{files}, nor a service account of a pod is there"),
+        format!("{}, nor a service account of a pod is there", neither()),
     )
 }
 

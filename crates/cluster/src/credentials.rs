@@ -98,6 +98,61 @@ impl Source {
     }
 }
 
+/// The login of a provider that a kubeconfig names itself (`auth-provider`). Kubectl knows `oidc` and no other since 1.26
+/// (client-go plugin/pkg/client/auth).
+///
+/// Only the ID token that is there is used. To renew it is kubectl's: most providers take a refresh token once and give
+/// another one, which has to be written into the kubeconfig, or its owner is logged out.
+pub(crate) fn of_provider(user: &mut AuthInfo) -> Result<(), Fault> {
+    let counts_more = user.token.is_some() || user.username.is_some() || user.exec.is_some();
+    let Some(provider) = user
+        .auth_provider
+        .take_if(|p| counts_more || p.name == "oidc")
+    else {
+        return match &user.auth_provider {
+            Some(other) if other.name != "gcp" => Err(failed(format!(
+                "the auth-provider '{}' of the kubeconfig is not known; kubectl knows none but oidc either, its successors are credential plugins (exec)",
+                other.name
+            ))),
+            _ => Ok(()),
+        };
+    };
+    if counts_more {
+        return Ok(());
+    }
+    let renew = "any command of kubectl renews it where a refresh-token is there, or log in again";
+    let token = provider.config.get("id-token").map(|token| token.trim());
+    let Some(token) = token.filter(|token| !token.is_empty()) else {
+        return Err(failed(format!(
+            "the kubeconfig has no id-token of its OIDC provider; {renew}"
+        )));
+    };
+    if ends(token).is_some_and(|ends| Timestamp::now() + LEEWAY >= ends) {
+        return Err(failed(format!(
+            "the id-token of the OIDC provider in the kubeconfig has ended; {renew}"
+        )));
+    }
+    user.token = with_token(token, "the id-token of the OIDC provider")?
+        .token
+        .map(Into::into);
+    Ok(())
+}
+
+/// When a JSON Web Token ends (RFC 7519, `exp`); of others the API server will tell.
+fn ends(token: &str) -> Option<Timestamp> {
+    #[derive(Deserialize)]
+    struct Claims {
+        exp: f64,
+    }
+    let payload = token.split('.').nth(1)?.trim_end_matches('=');
+    let payload = data_encoding::BASE64URL_NOPAD
+        .decode(payload.as_bytes())
+        .ok()?;
+    let claims: Claims = serde_json::from_slice(&payload).ok()?;
+    let since = SignedDuration::try_from_secs_f64(claims.exp).ok()?;
+    Timestamp::from_duration(since).ok()
+}
+
 fn failed(what: impl Into<String>) -> Fault {
     Fault::new(
         FaultKind::CredentialPlugin,

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use model::pod::{Fault, FaultKind};
+use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
@@ -15,7 +16,7 @@ use crate::kubectl_errors;
 use crate::programs::Running;
 
 /// What is read of a program's complaints.
-const MAX_ERRORS: u64 = 64 * 1024;
+const MAX_ERRORS: usize = 64 * 1024;
 
 pub(crate) struct Kubectl {
     program: Vec<String>,
@@ -56,7 +57,14 @@ impl Kubectl {
 
     /// The namespace of the context. A program that has no `config view` is asked for the usual one.
     async fn configured_namespace(&self) -> Result<String, Fault> {
-        let words = ["config", "view", "--minify", "-o", "jsonpath={..namespace}"];
+        // Extensions of a context may have fields of that name too.
+        let words = [
+            "config",
+            "view",
+            "--minify",
+            "-o",
+            "jsonpath={.contexts[0].context.namespace}",
+        ];
         match self.output(&words, None).await {
             Ok(name) if !name.trim().is_empty() => Ok(name.trim().to_owned()),
             Err(refusal)
@@ -71,6 +79,15 @@ impl Kubectl {
             Err(_) => Ok(own_namespace().unwrap_or_else(|| "default".to_owned())),
             Ok(_) => Ok("default".to_owned()),
         }
+    }
+
+    /// What it is called, without options, whose values may be credentials.
+    fn name(&self) -> String {
+        let words = self
+            .program
+            .iter()
+            .take_while(|word| !word.starts_with('-'));
+        words.map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
     fn command(&self, words: &[&str]) -> Result<Command, Refusal> {
@@ -97,7 +114,7 @@ impl Kubectl {
         match command.spawn() {
             Ok(child) => Ok(Running::new(child)),
             Err(error) => {
-                let name = self.program.join(" ");
+                let name = self.name();
                 let why = if error.kind() == io::ErrorKind::NotFound {
                     "there is no such program in $PATH".to_owned()
                 } else {
@@ -137,7 +154,8 @@ impl Kubectl {
             if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
                 let _it_may_not_read = stdin.write_all(input.as_bytes()).await;
             }
-            let mut err = Vec::new();
+            // What it complains of comes last; all of it is read, or it would wait for that.
+            let mut complaints = Kept::new(Keep::Last(MAX_ERRORS));
             let mut kept = Kept::new(keep);
             let mut enough = false;
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -152,25 +170,26 @@ impl Kubectl {
                 }
             };
             let read_err = async {
-                match stderr {
-                    Some(stderr) => stderr.take(MAX_ERRORS).read_to_end(&mut err).await,
-                    None => Ok(0),
+                let Some(mut stderr) = stderr else { return };
+                let mut buffer = vec![0; 8 * 1024];
+                while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
+                    complaints.take(buffer.get(..count).unwrap_or_default());
                 }
             };
-            let ((), _err) = tokio::join!(read_out, read_err);
+            tokio::join!(read_out, read_err);
             let status = if enough {
                 None
             } else {
                 Some(child.wait().await)
             };
-            (status, kept.end(), err)
+            (status, kept.end(), complaints.end())
         };
         let Ok((status, out, err)) = tokio::time::timeout(self.patience, work).await else {
             return Err(Refusal::new(
                 FaultKind::TimedOut,
                 format!(
                     "{} did not answer in {} s",
-                    self.program.join(" "),
+                    self.name(),
                     self.patience.as_secs()
                 ),
             ));
@@ -195,6 +214,24 @@ impl Kubectl {
     }
 }
 
+/// The object in what a program has printed: a wrapper may greet before it, or take its leave.
+fn object(printed: String) -> String {
+    if printed.starts_with('{') && printed.trim_end().ends_with('}') {
+        return printed;
+    }
+    let begin = match printed.find("\n{") {
+        _ if printed.starts_with('{') => 0,
+        Some(at) => at.saturating_add(1),
+        None => return printed,
+    };
+    let rest = printed.get(begin..).unwrap_or_default();
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+    match values.next() {
+        Some(Ok(object)) => object.get().to_owned(),
+        _ => printed,
+    }
+}
+
 /// The namespace of the pod that this runs in (client-go tools/clientcmd, client_config.go `inClusterClientConfig`).
 fn own_namespace() -> Option<String> {
     std::env::var_os("KUBERNETES_SERVICE_HOST")?;
@@ -214,13 +251,18 @@ impl Cluster for Kubectl {
     }
 
     fn get<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<String, Refusal>> {
-        Box::pin(async move { self.output(&["get", "--raw", path], None).await })
+        Box::pin(async move {
+            let printed = self.output(&["get", "--raw", path], None).await?;
+            Ok(object(printed))
+        })
     }
 
     fn ask<'a>(&'a self, path: &'a str, body: String) -> Waiting<'a, Result<String, Refusal>> {
         Box::pin(async move {
-            self.output(&["create", "--raw", path, "-f", "-"], Some(body))
-                .await
+            let printed = self
+                .output(&["create", "--raw", path, "-f", "-"], Some(body))
+                .await?;
+            Ok(object(printed))
         })
     }
 

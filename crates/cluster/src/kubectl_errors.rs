@@ -40,6 +40,7 @@ pub(crate) fn refusal(errors: &str, code: i32, asked: Asked) -> Refusal {
         || has("The connection to the server")
         || has("connection refused")
         || has("no such host")
+        || asked != Asked::Exec && (has("malformed HTTP response") || has("malformed MIME header"))
     {
         // Without any configuration kubectl asks port 8080 of this machine.
         if has("localhost:8080") {
@@ -93,6 +94,10 @@ fn of_exec(errors: &str) -> FaultKind {
             }
             FaultKind::ServerError
                 if errors.contains("unexpected EOF")
+                    // Half of a head, and a stream without its last words.
+                    || errors.contains("malformed HTTP response")
+                    || errors.contains("malformed MIME header")
+                    || errors.contains("error reading from error stream")
                     || errors.contains("connection reset")
                     || errors.contains("websocket: close")
                     || errors.contains("broken pipe") =>

@@ -65,6 +65,7 @@ impl Native {
                 env!("CARGO_PKG_VERSION")
             )),
         ));
+        credentials::of_provider(&mut config.auth_info)?;
         let source = Source::of(&mut config.auth_info);
         let token = config.auth_info.token.as_ref();
         if token.is_some_and(|token| !credentials::is_token(token.expose_secret())) {
@@ -283,14 +284,20 @@ impl Native {
 /// More are not fetched: a server that refuses all of them would have a plugin run for ever.
 const MAX_FETCHES: u32 = 8;
 
-/// `https://host:6443`, without what else an address may hold.
+/// `https://host:6443`, without what else an address may hold, and the proxy on the way there.
 fn server(config: &Config) -> String {
     let url = &config.cluster_url;
     let scheme = url.scheme_str().unwrap_or("https");
     let host = url.host().unwrap_or_default();
-    match url.port_u16() {
+    let server = match url.port_u16() {
         Some(port) => format!("{scheme}://{host}:{port}"),
         None => format!("{scheme}://{host}"),
+    };
+    let proxy = config.proxy_url.as_ref();
+    match proxy.and_then(|proxy| Some((proxy.host()?, proxy.port_u16()))) {
+        Some((host, Some(port))) => format!("{server} through the proxy {host}:{port}"),
+        Some((host, None)) => format!("{server} through the proxy {host}"),
+        None => server,
     }
 }
 

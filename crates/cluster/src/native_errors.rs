@@ -117,7 +117,6 @@ fn of_credentials(error: &AuthError) -> Refusal {
         AuthError::ReadTokenFile(error, path) => {
             format!("the token file {} cannot be read: {error}", path.display())
         }
-        AuthError::Oidc(_) => "the identity provider gave no new token (OIDC)".to_owned(),
         AuthError::MissingCommand => "the kubeconfig names no program for credentials".to_owned(),
         _ => "the credentials of the kubeconfig cannot be used".to_owned(),
     };

@@ -63,11 +63,11 @@ pub async fn pods(
     all(cluster, "Pod", &path, selector, stop)
         .await
         .map_err(|fault| match selector {
-            Some(selector) if fault.detail.starts_with("HTTP 400") => Fault::new(
-                FaultKind::BadSelector,
-                format!("'{selector}': {}", fault.detail),
-            ),
-            _ => fault,
+            Some(selector) => match fault.detail.strip_prefix("HTTP 400") {
+                Some(said) => Fault::new(FaultKind::BadSelector, format!("'{selector}'{said}")),
+                None => fault,
+            },
+            None => fault,
         })
 }
 

@@ -110,8 +110,23 @@ fn has_digit(word: &str) -> bool {
 
 /// The text with a sign for each word that has a digit.
 fn shape(text: &str) -> String {
+    shape_without(text, &[])
+}
+
+/// The same, with the sign for these names as well.
+pub(crate) fn shape_without(text: &str, names: &[&str]) -> String {
+    let stands_for_another = |word: &str| {
+        let bare = word.trim_matches(['\'', '"', '`', ':', '.']);
+        has_digit(word) || names.contains(&bare)
+    };
     words(text)
-        .map(|word| if has_digit(word) { "\u{0}" } else { word })
+        .map(|word| {
+            if stands_for_another(word) {
+                "\u{0}"
+            } else {
+                word
+            }
+        })
         .collect()
 }
 
@@ -160,5 +175,10 @@ mod tests {
         let shapes: BTreeSet<String> = texts.iter().map(|t| shape(t)).collect();
         assert_eq!(shapes.len(), 1);
         assert_ne!(shape("one"), shape("two"));
+        // Names as whole words: a short one is a part of many others.
+        assert_eq!(
+            shape_without("'a' has a name (b-decode)", &["b-decode", "b"]),
+            "'a' has a name (\u{0})"
+        );
     }
 }

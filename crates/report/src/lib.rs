@@ -20,6 +20,7 @@ mod group;
 mod json;
 mod jsonl;
 mod label;
+mod many;
 mod names;
 mod outline;
 mod screen;

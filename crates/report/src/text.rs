@@ -1,6 +1,6 @@
 //! `text`: for a person, perhaps at three in the morning. Worst first, the verdict last and alone.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use model::verdict::{DeploymentSummary, WorkerSummary};
@@ -9,6 +9,7 @@ use model::{CheckResult, Engine, Readiness, Reason, Report, Role, Source, Status
 use crate::fold::Entry;
 use crate::group::{self, Group};
 use crate::label;
+use crate::many::{is_of_pods, without_alike};
 use crate::screen::{
     BOLD, DIM, PLAIN, Screen, columns, readiness_style, status_style, status_word,
 };
@@ -17,6 +18,8 @@ use crate::{Options, snippet};
 
 /// Widest column of subjects; longer ones push their own line only.
 const SUBJECT: usize = 28;
+/// Deployments of pods of which each gets a line.
+const LINES: usize = 12;
 /// Deployments with findings from which on lines that hold are only counted.
 const MANY: usize = 3;
 /// Where details begin after the status word: `  skip  `.
@@ -178,15 +181,23 @@ fn sections(screen: &mut Screen<'_>, deployments: &[DeploymentSummary], groups: 
         }
     }
     loud.sort_by_key(|(deployment, _)| deployment.readiness);
-    let many = loud.len() > MANY && !verbose;
-    for (deployment, group) in loud {
+    let (kinds, rest) = if verbose {
+        (
+            loud.into_iter().map(|one| (one, Vec::new())).collect(),
+            Vec::new(),
+        )
+    } else {
+        without_alike(loud)
+    };
+    let many = kinds.len() > MANY && !verbose;
+    for ((deployment, group), alike) in kinds {
         screen.gap();
         let title = title_of(screen, deployment);
         screen.paint(BOLD, &title);
         let facts = facts_and_files(screen, deployment);
         screen.push("  ");
         screen.para(columns(&title) + 2, 4, PLAIN, &facts);
-        section(screen, deployment, group, many);
+        section(screen, deployment, group, many || !alike.is_empty());
         screen.gap();
         screen.push("  ");
         let word = deployment.readiness.as_str();
@@ -194,22 +205,60 @@ fn sections(screen: &mut Screen<'_>, deployments: &[DeploymentSummary], groups: 
         screen.push("  ");
         let verdict = screen.line(&deployment.verdict).into_owned();
         screen.para(word.len() + 4, 4, PLAIN, &verdict);
+        if !alike.is_empty() {
+            let names = label::list(screen, alike.iter().map(|d| d.name.as_str()));
+            let text = format!(
+                "the same of {} more: {names} (--verbose lists them)",
+                alike.len()
+            );
+            screen.push("  ");
+            screen.para(2, 4, PLAIN, &text);
+        }
     }
+    if !rest.is_empty() {
+        screen.gap();
+    }
+    short_lines(screen, rest, |screen, deployment| {
+        screen.line(&deployment.verdict).into_owned()
+    });
     if !quiet.is_empty() || elsewhere > 0 {
         screen.gap();
     }
     quiet.sort_by_key(|deployment| deployment.readiness);
-    for deployment in quiet {
-        let title = title_of(screen, deployment);
-        let text = facts_and_files(screen, deployment);
-        one_line(screen, deployment.readiness, &title, &text);
-    }
+    short_lines(screen, quiet, facts_and_files);
     if elsewhere > 0 {
         let plural = if elsewhere == 1 { "" } else { "s" };
         let text = format!(
             "{elsewhere} deployment{plural} with nothing disaggregated (--verbose lists them)"
         );
         one_line(screen, Readiness::NotApplicable, "", &text);
+    }
+}
+
+/// A line for each of these deployments. Of pods there may be thousands, and only the first are told.
+fn short_lines(
+    screen: &mut Screen<'_>,
+    deployments: Vec<&DeploymentSummary>,
+    text: impl Fn(&Screen<'_>, &DeploymentSummary) -> String,
+) {
+    let mut more: BTreeMap<Readiness, usize> = BTreeMap::new();
+    let mut told = 0_usize;
+    for deployment in deployments {
+        if is_of_pods(deployment) && !screen.verbose() {
+            told += 1;
+            if told > LINES {
+                *more.entry(deployment.readiness).or_default() += 1;
+                continue;
+            }
+        }
+        let title = title_of(screen, deployment);
+        let text = text(screen, deployment);
+        one_line(screen, deployment.readiness, &title, &text);
+    }
+    for (readiness, count) in more {
+        let plural = if count == 1 { "" } else { "s" };
+        let text = format!("{count} more deployment{plural} (--verbose lists them)");
+        one_line(screen, readiness, "", &text);
     }
 }
 
@@ -228,7 +277,7 @@ fn one_line(screen: &mut Screen<'_>, readiness: Readiness, title: &str, text: &s
 }
 
 /// What is worth a section of its own. A check that does not apply here is not news.
-fn says_something(result: &CheckResult) -> bool {
+pub(crate) fn says_something(result: &CheckResult) -> bool {
     match result.status {
         Status::Fail | Status::Warn => true,
         Status::Skipped => {
@@ -264,7 +313,8 @@ fn section(screen: &mut Screen<'_>, deployment: &DeploymentSummary, group: &Grou
     }
     let before = lines.len();
     let pods = checks.iter().map(|r| r.subject.pods.len()).max();
-    let many_pods = pods.is_some_and(|n| n > FEW_PODS) && !screen.verbose();
+    let many_pods = (many && is_of_pods(deployment)) || pods.is_some_and(|n| n > FEW_PODS);
+    let many_pods = many_pods && !screen.verbose();
     if many_pods {
         // Where something is to be done, that comes first: what else holds is only counted too.
         let loud = checks

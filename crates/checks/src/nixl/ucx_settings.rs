@@ -37,10 +37,8 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
             .setting("UCX_LOG_LEVEL")
             .and_then(|f| f.value())
             .is_some_and(|v| matches!(v.to_ascii_lowercase().as_str(), "error" | "fatal"));
-    let tls = view
-        .setting("UCX_TLS")
-        .and_then(|f| f.value().map(|v| (f, v)));
-    if let Some((fact, value)) = tls {
+    for fact in view.settings("UCX_TLS") {
+        let Some(value) = fact.value() else { continue };
         let mut finding = of_tls(value, view);
         if quiet {
             finding = finding.told(&WARNINGS_OFF);
@@ -48,21 +46,21 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         findings.push(finding.seen(fact, "UCX_TLS"));
     }
     devices(view, findings);
-    if let Some(fact) = view.setting("UCX_IB_GPU_DIRECT_RDMA")
-        && let Some(value) = fact.value()
-        && matches!(
-            value.to_ascii_lowercase().as_str(),
-            "n" | "no" | "off" | "0"
-        )
-    {
-        findings.push(
-            Finding::fail(
-                NAME,
-                &GPUDIRECT_OFF,
-                format!("UCX_IB_GPU_DIRECT_RDMA={value}: GPU memory is copied through host memory"),
-            )
-            .seen(fact, "GPUDirect off"),
-        );
+    for fact in view.settings("UCX_IB_GPU_DIRECT_RDMA") {
+        let Some(value) = fact.value() else { continue };
+        let off = ["n", "no", "off", "0"];
+        if off.iter().any(|word| value.eq_ignore_ascii_case(word)) {
+            findings.push(
+                Finding::fail(
+                    NAME,
+                    &GPUDIRECT_OFF,
+                    format!(
+                        "UCX_IB_GPU_DIRECT_RDMA={value}: GPU memory is copied through host memory"
+                    ),
+                )
+                .seen(fact, "GPUDirect off"),
+            );
+        }
     }
 }
 

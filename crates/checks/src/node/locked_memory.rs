@@ -67,6 +67,17 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         "this process (not the worker's)"
     };
     match here.memlock_soft.get() {
+        // The look ended before it reached the processes: the engine may be there, with limits of its own.
+        Ok(_) if !failed && !view.facts.saved && view.facts.gap.is_some() && !looked(view) => {
+            findings.push(
+                Finding::skipped(
+                    NAME,
+                    Reason::NotVisible,
+                    "what the engine may lock was not reached; a shell beside it may have another limit",
+                )
+                .seen(&here.memlock_soft, "limit"),
+            );
+        }
         Ok(_) if !failed && nothing_to_lock(view) => {
             let mut told = Findings::default();
             limits(who, here, failed, &mut told);
@@ -87,6 +98,11 @@ fn run(view: &NodeView<'_>, findings: &mut Findings) {
         }
         Err(_) => {}
     }
+}
+
+/// Whether the processes were looked at.
+fn looked(view: &NodeView<'_>) -> bool {
+    view.seen.process.looked.is_seen()
 }
 
 /// No KV moves over RDMA here: an aggregated engine transfers none, and a machine that was looked at and has neither

@@ -39,16 +39,16 @@ pub(crate) struct Selection<'f> {
 impl<'f> Selection<'f> {
     pub(crate) fn of(view: &NodeView<'f>) -> Self {
         let mut selectors = Vec::new();
-        if let Some(fact) = view.setting("UCX_NET_DEVICES")
-            && let Some(value) = fact.value()
-        {
-            selectors.push(ucx(fact, value, ucx_version(view)));
+        for fact in view.settings("UCX_NET_DEVICES") {
+            if let Some(value) = fact.value() {
+                selectors.push(ucx(fact, value, ucx_version(view)));
+            }
         }
         for name in VARIABLES {
-            if let Some(fact) = view.setting(name)
-                && let Some(value) = fact.value()
-            {
-                selectors.push(plain(name, fact, value));
+            for fact in view.settings(name) {
+                if let Some(value) = fact.value() {
+                    selectors.push(plain(name, fact, value));
+                }
             }
         }
         for name in FLAGS {

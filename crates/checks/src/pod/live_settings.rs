@@ -2,7 +2,8 @@
 //!
 //! A start script, the image, a Secret or the container runtime can set what the spec does not, or replace it. What the
 //! process has is what is judged; the difference is told with both values, since who reads the spec believes the other
-//! one. Where the process cannot be read, the spec is judged, and this says so.
+//! one. Where the process cannot be read, the spec is judged, and this says so. A worker whose container runs no engine
+//! is not judged by its spec alone: what would be judged is not there, and the verdict is inconclusive.
 
 use settings::catalogue::{self, Relevance};
 
@@ -45,26 +46,37 @@ fn run(view: &PodView<'_>, findings: &mut Findings) {
     }
     if let Some((_, first)) = judged.first() {
         let what: Vec<&str> = judged.iter().map(|(what, _)| *what).collect();
+        // Where the look ended before it reached the processes, nothing is known of them; node/collection tells that.
+        let looked = view.seen().is_some_and(|s| s.process.looked.is_seen());
+        let no_engine = live.process.is_none() && looked;
         // The reason names a file of one process.
-        let why = if live.process.is_none() {
+        let why = if no_engine {
             "no engine process was seen".to_owned()
+        } else if live.process.is_none() {
+            "the processes were not looked at".to_owned()
         } else {
             format!(
                 "that of the engine could not be read ({})",
                 first.reason.as_str()
             )
         };
-        findings.push(
-            Finding::skipped(
-                NAME,
-                first.reason,
-                format!(
-                    "the pod's spec is judged in place of the {}: {why}",
-                    what.join(" and the ")
-                ),
-            )
-            .note("a start script, the image or a Secret may set something else"),
-        );
+        let finding = Finding::skipped(
+            NAME,
+            first.reason,
+            format!(
+                "the pod's spec is judged in place of the {}: {why}",
+                what.join(" and the ")
+            ),
+        )
+        .note("a start script, the image or a Secret may set something else");
+        // What could not be read of a process that is there, node/collection requires.
+        findings.push(if no_engine && view.moves_kv() {
+            finding
+                .fix("look again when the engine serves; where another container runs it, name that one with -c")
+                .required()
+        } else {
+            finding
+        });
     }
     let mut added = Vec::new();
     for differs in live.differs.iter().filter(|d| matters(&d.name)) {

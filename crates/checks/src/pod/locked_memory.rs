@@ -61,6 +61,10 @@ fn run(view: &PodView<'_>, findings: &mut Findings) {
         .values()
         .map(|p| &p.limits)
         .find(|l| l.capabilities.is_seen() && l.memlock_soft.is_seen());
+    // Where the look ended before it reached the processes, the engine may be there with limits of its own.
+    if engine.is_none() && !seen.process.looked.is_seen() {
+        return;
+    }
     let limits: &Limits = engine.unwrap_or(&seen.limits);
     let Some(set) = limits.capabilities.value() else {
         return;

@@ -73,7 +73,11 @@ pub fn workload(pod: &PodObject) -> String {
             _ => name.clone(),
         },
         Some((_, name)) => name.clone(),
-        None => pod.name.clone(),
+        // Made by hand or by a script, which numbers them.
+        None => match pod.name.rsplit_once('-') {
+            Some((name, number)) if number.bytes().all(|b| b.is_ascii_digit()) => name.to_owned(),
+            _ => pod.name.clone(),
+        },
     }
 }
 
@@ -113,6 +117,12 @@ fn key(pod: &PodObject) -> Key {
                 .get("app.kubernetes.io/instance")
                 .cloned()
                 .unwrap_or_else(|| stem(&workload(pod)));
+            // Of a workload that is called after its role nothing is left.
+            let name = if name.is_empty() {
+                pod.namespace.clone()
+            } else {
+                name
+            };
             (pod.namespace.clone(), "Pod".into(), name, true)
         }
     }

@@ -173,3 +173,69 @@ fn a_namespace_without_kv_workers_is_not_one_without_pods() {
     assert_eq!(found.code, 4, "{}", found.out);
     assert_eq!(found.json()["readiness"], "inconclusive");
 }
+
+#[test]
+fn a_selector_that_is_none_is_wrong_usage_and_says_why() {
+    let api = serving()
+        .pod(stand_in::Pod::worker("decode-0"))
+        .start()
+        .unwrap();
+    for way in ways() {
+        for (selector, said) in [("a b=c", "a b=c"), ("x in (", "x in (")] {
+            let mut words = vec!["node", "-n", "serving", "-l", selector, "-o", "json"];
+            words.extend(&way);
+            let refused = run(&api, &words);
+            assert_eq!(refused.code, 2, "{words:?} {}", refused.out);
+            assert!(refused.out.is_empty(), "{}", refused.out);
+            // What was typed, what the API server says of it, and how it is written.
+            for word in [
+                "--selector",
+                said,
+                "unable to parse",
+                "role in (prefill,decode)",
+            ] {
+                assert!(refused.err.contains(word), "{word}: {}", refused.err);
+            }
+        }
+    }
+    // Nobody means all pods by an empty one.
+    let asked = api.requests().len();
+    for empty in ["", " "] {
+        let refused = run(&api, &["node", "-n", "serving", "-l", empty]);
+        assert_eq!(refused.code, 2, "{}", refused.out);
+        assert!(refused.err.contains("--all"), "{}", refused.err);
+    }
+    assert_eq!(api.requests().len(), asked);
+}
+
+#[test]
+fn lengths_of_time_are_those_of_kubectl() {
+    let tree = tree_of("decode");
+    let api = serving()
+        .pod(worker("decode-0", &tree.root()))
+        .start()
+        .unwrap();
+    for way in ways() {
+        for time in ["0", "0s", "30", "30s", "1m", "1m30s", "500ms"] {
+            let mut words = vec!["node", "-n", "serving", "--pod", "decode-0"];
+            words.extend(["--request-timeout", time, "-o", "json"]);
+            words.extend(&way);
+            let run = run(&api, &words);
+            assert!(
+                run.code == 0 || time == "500ms",
+                "{time} {way:?} {}",
+                run.out
+            );
+        }
+    }
+    for (option, time) in [
+        ("--request-timeout", "soon"),
+        ("--request-timeout", "48h"),
+        ("--request-timeout", ""),
+        ("--timeout", "0"),
+    ] {
+        let refused = run(&api, &["node", "--pod", "decode-0", option, time]);
+        assert_eq!(refused.code, 2, "{option} {time} {}", refused.out);
+        assert!(refused.err.contains(option), "{}", refused.err);
+    }
+}

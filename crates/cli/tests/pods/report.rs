@@ -140,3 +140,45 @@ fn what_a_node_offers_is_told_beside_a_pod_that_waits() {
     );
     assert_eq!(api.execs().len(), 1);
 }
+
+#[test]
+fn a_worker_without_an_engine_is_no_worker_that_was_judged() {
+    let (prefill, decode, idle) = (tree_of("prefill"), tree_of("decode"), tree_of("decode"));
+    let limits = std::fs::read(idle.root().join("proc/42/limits")).unwrap();
+    let status = std::fs::read(idle.root().join("proc/42/status")).unwrap();
+    idle.file("/proc/self/limits", limits);
+    idle.file("/proc/self/status", status);
+    std::fs::remove_dir_all(idle.root().join("proc/42")).unwrap();
+    let api = serving()
+        .pod(worker("prefill-0", &prefill.root()))
+        .pod(worker("decode-0", &decode.root()))
+        .pod(worker("decode-1", &idle.root()))
+        .start()
+        .unwrap();
+    for way in ways() {
+        let mut words = vec!["node", "-n", "serving", "--all", "-o", "json"];
+        words.extend(&way);
+        let run = run(&api, &words);
+        let report = run.json();
+        assert_eq!(report["readiness"], "inconclusive", "{}", run.out);
+        assert_eq!(run.code, 3);
+        let verdict = report["verdict"].as_str().unwrap();
+        assert!(
+            verdict.contains("decode-1") && verdict.contains("no engine process"),
+            "{verdict}"
+        );
+        assert!(!verdict.contains("decode-0"), "{verdict}");
+    }
+    // Who moves no KV cache needs none.
+    let words = ["node", "-n", "serving", "--pod", "decode-1", "-o", "json"];
+    let words: Vec<&str> = words.into_iter().chain(["--role", "aggregated"]).collect();
+    let other = run(&api, &words);
+    assert_ne!(other.json()["readiness"], "inconclusive", "{}", other.out);
+    let both = ["--pod", "prefill-0", "--pod", "decode-0"];
+    let words: Vec<&str> = ["node", "-n", "serving", "-o", "json"]
+        .into_iter()
+        .chain(both)
+        .collect();
+    let whole = run(&api, &words);
+    assert_eq!(whole.json()["readiness"], "unproven", "{}", whole.out);
+}

@@ -73,8 +73,16 @@ pub(crate) fn run(api: &StandIn, words: &[&str]) -> Run {
 /// A worker with a GPU and an RDMA device, whose engine runs in this tree.
 pub(crate) fn worker(name: &str, tree: &Path) -> Pod {
     let role = name.split('-').next().unwrap();
-    Pod::worker(name)
-        .tree(tree)
+    engine(Pod::worker(name), role, tree)
+}
+
+/// The same of a pod that nothing but its name and its engine's flags tells of.
+pub(crate) fn bare(name: &str, role: &str, tree: &Path) -> Pod {
+    engine(Pod::plain(name), role, tree)
+}
+
+fn engine(pod: Pod, role: &str, tree: &Path) -> Pod {
+    pod.tree(tree)
         .spec(
             "image",
             serde_json::json!("registry.example/vllm-runtime:1.0.0"),

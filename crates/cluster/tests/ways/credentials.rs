@@ -239,3 +239,73 @@ fn a_kubeconfig_that_is_no_text_is_no_panic() {
         );
     }
 }
+
+/// A user of an OIDC provider, with these entries.
+fn of_oidc(entries: &Value) -> Value {
+    let mut config = json!({
+        "client-id": "kubernetes",
+        "idp-issuer-url": "https://127.0.0.1:1/",
+        "refresh-token": "hunter2",
+    });
+    for (name, value) in entries.as_object().unwrap() {
+        config[name] = value.clone();
+    }
+    json!({"auth-provider": {"name": "oidc", "config": config}})
+}
+
+/// A JSON Web Token that ends then.
+fn jwt(ends: i64) -> String {
+    let part = |value: &Value| data_encoding::BASE64URL_NOPAD.encode(value.to_string().as_bytes());
+    [
+        part(&json!({"alg": "none"})),
+        part(&json!({"sub": "me", "exp": ends})),
+        "c2lnbmF0dXJl".to_owned(),
+    ]
+    .join(".")
+}
+
+#[test]
+fn the_id_token_of_an_oidc_provider_is_used_as_it_is() {
+    let api = api();
+    let directory = tempfile::tempdir().unwrap();
+    // kubectl looks into it first, and this one is no JSON Web Token.
+    let user = of_oidc(&json!({"id-token": token(&api)}));
+    let path = kubeconfig(&api, directory.path(), &user);
+    assert_eq!(list(&access(&path, &Via::Api)), Ok(1));
+    // One that has not ended goes to the API server, which does not know it.
+    let user = of_oidc(&json!({"id-token": jwt(4_000_000_000)}));
+    let path = kubeconfig(&api, directory.path(), &user);
+    for via in ways() {
+        let fault = list(&access(&path, &via)).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Unauthorized, "{via:?} {fault:?}");
+    }
+}
+
+#[test]
+fn an_id_token_that_has_ended_is_not_renewed_behind_its_owners_back() {
+    let api = api();
+    let directory = tempfile::tempdir().unwrap();
+    let asked = api.requests().len();
+    for (entries, words) in [
+        (json!({"id-token": jwt(1_000_000_000)}), "has ended"),
+        (json!({}), "no id-token"),
+        (json!({"id-token": ""}), "no id-token"),
+        (json!({"id-token": "a\nb"}), "no token"),
+    ] {
+        let path = kubeconfig(&api, directory.path(), &of_oidc(&entries));
+        let fault = list(&access(&path, &Via::Api)).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::CredentialPlugin, "{fault:?}");
+        assert!(fault.detail.contains(words), "{fault:?}");
+        assert!(!fault.detail.contains("hunter2"), "{fault:?}");
+    }
+    let user = json!({"auth-provider": {"name": "azure", "config": {"access-token": "hunter2"}}});
+    let path = kubeconfig(&api, directory.path(), &user);
+    let fault = list(&access(&path, &Via::Api)).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::CredentialPlugin, "{fault:?}");
+    assert!(fault.detail.contains("'azure'"), "{fault:?}");
+    assert_eq!(api.requests().len(), asked);
+    // A token that stands there itself counts more.
+    let user = json!({"token": token(&api), "auth-provider": {"name": "azure", "config": {}}});
+    let path = kubeconfig(&api, directory.path(), &user);
+    assert_eq!(list(&access(&path, &Via::Api)), Ok(1));
+}

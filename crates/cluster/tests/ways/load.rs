@@ -47,7 +47,8 @@ fn no_more_are_open_than_was_asked_for_and_each_once() {
 fn a_run_that_is_ended_keeps_what_it_has() {
     for via in ways() {
         let mut scenario = Cluster::new().namespace("serving");
-        for number in 0..12 {
+        // Fewer of those that wait than places: whichever come first, the others are not kept from one.
+        for number in 0..9 {
             let wait = if number < 4 { 10 } else { 30_000 };
             scenario = scenario.pod(
                 Pod::worker(&format!("decode-{number}"))
@@ -56,23 +57,26 @@ fn a_run_that_is_ended_keeps_what_it_has() {
         }
         let api = scenario.start().unwrap();
         let access = access(api.kubeconfig(), &via);
-        let begin = std::time::Instant::now();
+        // How long kubectl takes to start is not what is measured.
+        let mut ended = None;
         let looked = run(async {
             let cluster = open(&access).await.unwrap();
-            let picks: Vec<Pick> = (0..12).map(|n| pick(&format!("decode-{n}"))).collect();
+            let picks: Vec<Pick> = (0..9).map(|n| pick(&format!("decode-{n}"))).collect();
             let stop = Stop::default();
             let mut done = 0;
             look_into(&cluster, picks, 6, Limits::default(), &stop, |_| {
                 done += 1;
                 if done == 4 {
                     stop.stop();
+                    ended = Some(std::time::Instant::now());
                 }
             })
             .await
         });
-        assert!(begin.elapsed() < Duration::from_secs(15), "{via:?}");
+        let took = ended.unwrap().elapsed();
+        assert!(took < Duration::from_secs(5), "{via:?} {took:?}");
         let whole = looked.iter().filter(|one| one.answer.is_ok()).count();
-        assert_eq!((looked.len(), whole), (12, 4), "{via:?}");
+        assert_eq!((looked.len(), whole), (9, 4), "{via:?}");
         let ended = model::pod::FaultKind::Interrupted;
         let others = looked.iter().filter_map(|one| one.answer.as_ref().err());
         assert!(

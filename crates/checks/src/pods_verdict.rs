@@ -65,9 +65,17 @@ fn worst<'r>(
         .or_else(|| found.first())?;
     // Pods that lack something lack it for many reasons; a fault is one.
     let gap = first.status == Status::Skipped;
+    // One that could not be looked into is not one that shows too little.
+    let lost = is_fault(&first);
     let names: BTreeSet<&str> = found
         .iter()
-        .filter(|r| gap || r.name == first.name && r.cause == first.cause)
+        .filter(|r| {
+            if lost {
+                is_fault(&r)
+            } else {
+                gap || r.name == first.name && r.cause == first.cause
+            }
+        })
         .flat_map(|r| r.subject.pod.iter().chain(&r.subject.pods))
         .map(String::as_str)
         .collect();

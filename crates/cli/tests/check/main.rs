@@ -10,9 +10,12 @@
 )]
 
 mod bundles;
+#[path = "../pods/cases.rs"]
+mod cases;
 mod choice;
 mod deployment;
 mod drift;
+mod faults;
 #[path = "../pods/support.rs"]
 #[allow(dead_code)]
 mod support;

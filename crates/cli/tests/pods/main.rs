@@ -9,6 +9,7 @@
     clippy::print_stderr
 )]
 
+mod cases;
 mod choice;
 mod closed;
 mod ending;

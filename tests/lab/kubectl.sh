@@ -65,7 +65,7 @@ pod="${pod#pod/}"
 [ -n "$pod" ] && [ -f "$dir/$pod.pid" ] || die "Error from server (NotFound): pods \"$pod\" not found"
 flags=(-n -p -i -u -m)
 before=()
-[ ! -f "$dir/flags" ] || read -ra flags <"$dir/flags"
-[ ! -f "$dir/before" ] || read -ra before <"$dir/before"
+[ ! -f "$dir/flags" ] || read -ra flags <"$dir/flags" || true
+[ ! -f "$dir/before" ] || read -ra before <"$dir/before" || true
 exec nsenter -t "$(cat "$dir/$pod.pid")" "${flags[@]}" --wdns=/ -- \
     env -i PATH="$PATH" HOSTNAME="$pod" HOME=/root KUBERNETES_SERVICE_HOST=192.0.2.254 "${before[@]}" "$@"

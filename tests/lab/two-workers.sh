@@ -4,13 +4,18 @@
 #
 #   two-workers.sh up DIR [options]   starts them; returns when both are there
 #   two-workers.sh down DIR           ends them and everything in them
+#   two-workers.sh hold DIR [options] starts them, prints `ready`, and ends them with its standard input: also where
+#                                     whoever holds the other end of that is killed, or this script itself is
 #
 # Options
 #   --share-pid             both stay in this machine's PID and IPC namespaces (as with hostPID and hostIPC, or in one
 #                           pod): UCX then uses cma; with either one apart it does not
 #   --engine                an engine runs in each: tests/lab/engine.py, which holds a NIXL agent; without it, sleep
+#                           (a file DIR/pull makes the one of decode-0 read from the other; see there)
 #   --env NAME=VALUE        in the environment of both engines (may be repeated)
 #   --prefill-env, --decode-env   of one of them
+#   --device                /sys shows an RDMA device, bnxt_re0, with an active port and a device node: what no library can
+#                           open, because no driver is behind it, and no provider for it is there
 #
 # Needs root, unshare, nsenter and ip. Addresses (192.0.2.1 and 192.0.2.2 on eth0) exist inside of the namespaces only.
 # Afterwards DIR has:
@@ -41,12 +46,41 @@ down() {
     done
 }
 
+# An RDMA device in the mounts of a worker, and nowhere else.
+device() {
+    local dev="$1/$2.dev" etc="$1/$2.etc" class="$1/$2.class"
+    mkdir -p "$dev" "$etc" "$class"
+    cp -a /sys/class/net "$class/"
+    mount -t tmpfs tmpfs /sys/class
+    cp -a "$class/net" /sys/class/
+    mkdir -p /sys/class/infiniband_verbs/uverbs0 /sys/class/infiniband/bnxt_re0/ports/1
+    echo 6 >/sys/class/infiniband_verbs/abi_version
+    echo bnxt_re0 >/sys/class/infiniband_verbs/uverbs0/ibdev
+    echo 1 >/sys/class/infiniband_verbs/uverbs0/abi_version
+    echo 231:192 >/sys/class/infiniband_verbs/uverbs0/dev
+    echo "1: CA" >/sys/class/infiniband/bnxt_re0/node_type
+    echo "4: ACTIVE" >/sys/class/infiniband/bnxt_re0/ports/1/state
+    echo Ethernet >/sys/class/infiniband/bnxt_re0/ports/1/link_layer
+    mount -t tmpfs tmpfs "$dev"
+    cp -a /dev/{null,zero,full,random,urandom,tty,fd,stdin,stdout,stderr} "$dev/"
+    mkdir "$dev/infiniband" "$dev/shm"
+    mknod "$dev/infiniband/uverbs0" c 231 192
+    mount --bind "$dev" /dev
+    # What a distribution's rdma-core says there is.
+    mount -t tmpfs tmpfs "$etc"
+    mkdir "$etc/upper" "$etc/work"
+    mount -t overlay -o "lowerdir=/etc,upperdir=$etc/upper,workdir=$etc/work" overlay /etc
+    mkdir -p /etc/libibverbs.d
+    echo "driver bnxt_re" >/etc/libibverbs.d/bnxt_re.driver
+}
+
 # What runs first in a worker.
 first() {
     local name="$1" dir="$2" engine="$3"
     shift 3
     hostname "$name"
     mount -t sysfs sysfs /sys 2>/dev/null || true
+    [ "$engine" != device ] || { engine=yes; device "$dir" "$name"; }
     mount -t tmpfs tmpfs /dev/shm
     ip link set lo up
     : >"$dir/$name.ready"
@@ -73,7 +107,7 @@ start() {
             [ "$fd" -le 2 ] || eval "exec $fd>&-"
         done
         # shellcheck disable=SC2086
-        exec setsid unshare $namespaces --fork --kill-child \
+        exec setsid $bound unshare $namespaces --fork --kill-child \
             bash "${BASH_SOURCE[0]}" first "$name" "$dir" "$engine" "$@"
     ) </dev/null >"$dir/$name.log" 2>&1 &
     local holder=$!
@@ -88,6 +122,18 @@ start() {
     [ -s "$dir/$name.pid" ] || die "$name has no first process"
 }
 
+# What ends a worker with this script, however that ends.
+bound=""
+
+hold() {
+    bound="setpriv --pdeathsig KILL --"
+    up "$@"
+    # shellcheck disable=SC2064 # the folder of now
+    trap "down '$1'" EXIT
+    echo ready
+    while read -r _; do :; done
+}
+
 up() {
     local dir="$1" share=no engine=no both=() prefill=() decode=()
     shift
@@ -95,6 +141,7 @@ up() {
         case "$1" in
             --share-pid) share=yes ;;
             --engine) engine=yes ;;
+            --device) engine=device ;;
             --env) both+=("$2"); shift ;;
             --prefill-env) prefill+=("$2"); shift ;;
             --decode-env) decode+=("$2"); shift ;;
@@ -126,7 +173,7 @@ up() {
         sleep 0.02
         waited=$((waited + 1))
     done
-    if [ "$engine" = yes ]; then
+    if [ "$engine" != no ]; then
         waited=0
         until grep -q '^engine ready' "$dir/prefill-0.log" && grep -q '^engine ready' "$dir/decode-0.log"; do
             [ "$waited" -lt 600 ] || die "an engine does not start: $(tail -n 3 "$dir"/*.log)"
@@ -137,9 +184,10 @@ up() {
     trap - ERR EXIT
 }
 
-[ "$#" -ge 2 ] || die "usage: two-workers.sh up|down DIR"
+[ "$#" -ge 2 ] || die "usage: two-workers.sh up|hold|down DIR"
 case "$1" in
     up) shift; up "$@" ;;
+    hold) shift; hold "$@" ;;
     down) down "$2" ;;
     first) shift; first "$@" ;;
     *) die "unknown command $1" ;;

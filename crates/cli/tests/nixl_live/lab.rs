@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use crate::held::Held;
 use serde_json::{Value, json};
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
 
@@ -155,6 +156,8 @@ fn may_isolate() -> bool {
 
 /// Two workers with an engine, and a cluster that has them as pods.
 pub(crate) struct Lab {
+    // Before their folder.
+    _held: Held,
     folder: tempfile::TempDir,
     pub(crate) api: StandIn,
 }
@@ -162,23 +165,22 @@ pub(crate) struct Lab {
 impl Lab {
     /// None, with the reason printed, where it cannot be.
     pub(crate) fn up(version: &str, settings: &[&str]) -> Option<Self> {
+        Self::with(version, &["--engine"], settings)
+    }
+
+    /// The same with other options of the script.
+    pub(crate) fn with(version: &str, options: &[&'static str], settings: &[&str]) -> Option<Self> {
         let path = nixl(version)?;
         if !may_isolate() {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(repository().join("tests/lab/two-workers.sh"));
-        command.arg("up").arg(folder.path()).arg("--engine");
+        let mut options: Vec<&str> = options.to_vec();
         // A later one of the same name wins.
         for setting in [path.as_str()].into_iter().chain(settings.iter().copied()) {
-            command.args(["--env", setting]);
+            options.extend(["--env", setting]);
         }
-        let output = command.output().unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let held = Held::up(folder.path(), options).unwrap();
         let pod = |name: &str, node: &str| {
             let kubectl = folder.path().join("kubectl").display().to_string();
             let words = [&kubectl, "exec", "-i", name, "--"].map(str::to_owned);
@@ -192,7 +194,11 @@ impl Lab {
             .pod(pod("decode-0", "node-b"))
             .start()
             .unwrap();
-        Some(Self { folder, api })
+        Some(Self {
+            _held: held,
+            folder,
+            api,
+        })
     }
 
     /// `nixl` over one worker or all, as JSON.
@@ -202,36 +208,22 @@ impl Lab {
         run(&self.api, &all).json()
     }
 
-    /// What runs in a worker beside its engine.
-    pub(crate) fn beside(&self, pod: &str) -> Vec<String> {
+    /// Runs a command in a worker.
+    pub(crate) fn exec(&self, pod: &str, words: &[&str]) -> String {
         let output = Command::new(self.folder.path().join("kubectl"))
-            .args([
-                "exec",
-                "-i",
-                "-n",
-                "lab",
-                pod,
-                "--",
-                "ps",
-                "-e",
-                "-o",
-                "pid=,args=",
-            ])
+            .args(["exec", "-i", "-n", "lab", pod, "--"])
+            .args(words)
             .output()
             .unwrap();
-        String::from_utf8_lossy(&output.stdout)
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// What runs in a worker beside its engine.
+    pub(crate) fn beside(&self, pod: &str) -> Vec<String> {
+        self.exec(pod, &["ps", "-e", "-o", "pid=,args="])
             .lines()
             .map(|line| line.trim().to_owned())
             .filter(|line| !line.starts_with("1 ") && !line.contains("ps -e -o"))
             .collect()
-    }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        let _over = Command::new(repository().join("tests/lab/two-workers.sh"))
-            .arg("down")
-            .arg(self.folder.path())
-            .output();
     }
 }

@@ -9,6 +9,8 @@
     clippy::print_stderr
 )]
 
+#[path = "../../../../tests/lab/held.rs"]
+mod held;
 mod lab;
 mod logs;
 mod real;

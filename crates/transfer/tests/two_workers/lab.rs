@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::sync::OnceLock;
 
+use crate::held::Held;
 use transfer::{
     Both, Command, Engine, Leg, Measurement, Memory, Operation, Plan, Side, local, measure,
 };
@@ -57,6 +58,8 @@ fn may_isolate() -> Result<(), String> {
 
 /// Two workers, ended when dropped.
 pub(crate) struct Lab {
+    // Before their folder.
+    held: Held,
     folder: tempfile::TempDir,
 }
 
@@ -72,18 +75,16 @@ impl Lab {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let output = Process::new(repository().join("tests/lab/two-workers.sh"))
-            .arg("up")
-            .arg(folder.path())
-            .args(options)
-            .output()
-            .expect("bash");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        Some(Self { folder })
+        let held = Held::up(folder.path(), options.iter().copied()).expect("two workers");
+        Some(Self { held, folder })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn kill_script(mut self) {
+        self.held.kill();
     }
 
     /// Runs a command in a worker, as kubectl would.
@@ -140,15 +141,6 @@ impl Lab {
             let (_decode, second) = start(Side::Decode);
             measure(plan, engines, first, second).await
         })
-    }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        let _ = Process::new(repository().join("tests/lab/two-workers.sh"))
-            .arg("down")
-            .arg(self.folder.path())
-            .status();
     }
 }
 

@@ -5,5 +5,8 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod faults;
+#[path = "../../../../tests/lab/held.rs"]
+mod held;
+mod killed;
 mod lab;
 mod transfers;

@@ -147,6 +147,7 @@ fn judge_windows<W: AsRef<[Deployment]>>(
         deployments,
         results,
         transfers: Vec::new(),
+        observed: None,
         coverage,
         readiness,
         verdict,

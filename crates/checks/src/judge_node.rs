@@ -80,6 +80,7 @@ pub fn judge_node(command: &'static str, facts: &NodeFacts, scope: Vec<String>) 
         deployments: Vec::new(),
         results,
         transfers: Vec::new(),
+        observed: None,
         coverage,
         readiness,
         verdict,

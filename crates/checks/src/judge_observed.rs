@@ -7,7 +7,7 @@ use crate::nixl::observed_traffic::{ObservedFacts, judged};
 use crate::registry::CHECKS;
 
 /// Adds what was observed to a report about the workers. It never makes one trusted: counters are one kind of evidence.
-pub fn judge_observed(mut report: Report, facts: &ObservedFacts) -> Report {
+pub fn judge_observed(mut report: Report, facts: ObservedFacts) -> Report {
     let deployment = (report.deployments.len() == 1).then_some(0);
     let subject = Subject {
         deployment: deployment
@@ -21,7 +21,7 @@ pub fn judge_observed(mut report: Report, facts: &ObservedFacts) -> Report {
         pods: facts.pods.clone(),
         ..Subject::default()
     };
-    let mut own = judged(facts, &subject);
+    let mut own = judged(&facts, &subject);
     for result in &mut own {
         result.deployment = deployment;
     }
@@ -30,6 +30,8 @@ pub fn judge_observed(mut report: Report, facts: &ObservedFacts) -> Report {
         let order = CHECKS.iter().position(|c| *c.name == *r.name);
         (r.deployment.unwrap_or(usize::MAX), order.unwrap_or(0))
     });
+    let words = facts.traffic.words.clone();
+    report.observed = Some(facts.traffic);
     if report.unreachable || report.nothing_to_check {
         return report;
     }
@@ -38,7 +40,6 @@ pub fn judge_observed(mut report: Report, facts: &ObservedFacts) -> Report {
         Readiness::Trusted => Readiness::Unproven,
         other => other,
     };
-    let words = &facts.words;
     report.verdict = match report.readiness {
         // What was wrong before is what to look at first.
         now if now == before => format!("{}; observed: {words}", report.verdict),

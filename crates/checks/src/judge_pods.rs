@@ -378,6 +378,7 @@ fn report(
         deployments,
         results,
         transfers: Vec::new(),
+        observed: None,
         coverage,
         readiness,
         verdict,

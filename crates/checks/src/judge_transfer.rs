@@ -1,14 +1,16 @@
 //! Judges a transfer that was measured between two workers, together with what was seen in them.
 
-use model::transfer::{MemoryKind, Operation, Transfer, TransferLeg};
+use model::transfer::{Carrier, MemoryKind, Operation, Transfer, TransferLeg};
 use model::verdict::readiness_of;
-use model::{CheckResult, NextStep, Readiness, Report, Role, Status, Subject, Worker};
+use model::{CheckResult, Grade, NextStep, Readiness, Report, Role, Status, Subject, Worker};
 
 use crate::check::Run;
 use crate::finding::Findings;
 use crate::nixl::PAYLOAD;
 use crate::nixl::transfer::{self, TransferView, Tried};
 use crate::nixl::transfer_path;
+use crate::nixl::two_sides;
+use crate::node::rdma_devices::SOFTWARE;
 use crate::registry::CHECKS;
 
 /// What `nixl --transfer` judges beside the two workers.
@@ -112,6 +114,9 @@ pub fn judge_transfer(mut report: Report, facts: TransferFacts) -> Report {
     };
     report.results.extend(own);
     report.results.sort_by_key(at);
+    if let Tried::Measured(transfer) = &tried {
+        software_was_measured(transfer, &mut report.results);
+    }
     let proof = match &tried {
         Tried::Measured(transfer) => {
             report.coverage.pairs_tested = u32::from(!transfer.legs.is_empty());
@@ -137,6 +142,42 @@ pub fn judge_transfer(mut report: Report, facts: TransferFacts) -> Report {
     report
 }
 
+/// A device of software RDMA is a gap as long as nobody knows what goes over it. Where the transfer of the engines was
+/// proven to go over it, the measurement says so itself, and it is no proof: the device is told, and warns no more.
+fn software_was_measured(transfer: &Transfer, results: &mut [CheckResult]) {
+    let legs: Vec<&TransferLeg> = transfer.legs.iter().filter(|leg| leg.of_engine).collect();
+    let proven = |leg: &TransferLeg| {
+        leg.verified
+            && leg.carrier == Carrier::SoftwareRdma
+            && !leg.emulated
+            && leg.grade == Some(Grade::Proven)
+    };
+    if transfer.stop.is_some() || legs.is_empty() || !legs.iter().all(|leg| proven(leg)) {
+        return;
+    }
+    let device = |port: &str| port.split(':').next().unwrap_or(port).to_owned();
+    let over: Vec<String> = legs
+        .iter()
+        .flat_map(|leg| &leg.over)
+        .map(|p| device(p))
+        .collect();
+    for result in results
+        .iter_mut()
+        .filter(|r| r.cause == Some(SOFTWARE.id) && r.status == Status::Warn)
+    {
+        let own = result.subject.device.as_deref();
+        if own.is_none_or(|name| over.contains(&device(name))) {
+            result.status = Status::Ok;
+            result.cause = None;
+            result.fix = None;
+            result.note = Some(
+                "the measured transfer went over it: software RDMA, which is never trusted"
+                    .to_owned(),
+            );
+        }
+    }
+}
+
 /// What NIXL and UCX printed, as results about the pods. What carried the payload is judged from the measurement, and
 /// what a look into the pod has told is told once.
 fn of_messages(
@@ -157,6 +198,12 @@ fn of_messages(
             } else {
                 decode
             };
+            if result.name == two_sides::NAME {
+                result.subject.clone_from(subject);
+                result.required = false;
+                result.sources.clear();
+                return result;
+            }
             result.subject = Subject {
                 deployment: subject.deployment.clone(),
                 roles: vec![role],
@@ -210,9 +257,7 @@ fn proof(
             }
         ));
     }
-    let over_rdma = legs
-        .iter()
-        .any(|leg| leg.carrier == model::transfer::Carrier::Rdma);
+    let over_rdma = legs.iter().any(|leg| leg.carrier == Carrier::Rdma);
     if over_rdma && !legs.iter().any(|leg| leg.plausible == Some(true)) {
         return Err("the rate of the link is not known, so no rate could be judged".to_owned());
     }
@@ -237,7 +282,7 @@ fn summary(transfer: &Transfer) -> String {
     let mut words: Vec<String> = Vec::new();
     for group in groups {
         let Some(leg) = group.first() else { continue };
-        let grade = leg.grade.map_or("not known for sure", model::Grade::as_str);
+        let grade = leg.grade.map_or("not known for sure", Grade::as_str);
         let one = format!(
             "{} of {} memory over {} ({grade})",
             leg.operation.as_str(),

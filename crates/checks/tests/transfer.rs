@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-use checks::{ObservedFacts, Traffic, TransferFacts, Tried, judge_observed, judge_transfer};
+use checks::{ObservedFacts, TransferFacts, Tried, judge_observed, judge_transfer};
 use model::transfer::{Carrier, Evidence, Transfer, TransferEnd, TransferLeg, TransferStop};
 use model::{
-    CheckResult, Coverage, Grade, MemoryKind, Operation, Readiness, Report, Role, Status, Subject,
+    CheckResult, Coverage, EngineSeen, Found, Grade, Medium, MemoryKind, Moved, ObservedTraffic,
+    Operation, Readiness, Report, Role, Status, Subject,
 };
 
 const MIB: u64 = 1 << 20;
@@ -18,6 +19,7 @@ fn looked(results: Vec<CheckResult>) -> Report {
         deployments: Vec::new(),
         results,
         transfers: Vec::new(),
+        observed: None,
         coverage: Coverage {
             pairs_required: 1,
             ..Coverage::default()
@@ -69,6 +71,7 @@ fn good() -> Transfer {
     Transfer {
         prefill: TransferEnd::default(),
         decode: TransferEnd::default(),
+        tool: None,
         plan: String::new(),
         planned_bytes: 0,
         legs: [MIB, 16 * MIB, 64 * MIB]
@@ -415,47 +418,149 @@ fn a_fault_that_was_seen_beats_a_good_transfer() {
     assert!(!report.transfer_validated());
 }
 
-fn observed(traffic: Traffic, results: Vec<CheckResult>) -> Report {
+fn moved(pod: &str, name: &str, medium: Medium) -> Moved {
+    Moved {
+        pod: pod.to_owned(),
+        name: name.to_owned(),
+        medium,
+        sent: pod == "prefill-0",
+        bytes: 100 * MIB,
+        packets: None,
+    }
+}
+
+fn traffic(found: Found, over: Option<Medium>, port: &str, kv: bool) -> ObservedTraffic {
+    ObservedTraffic {
+        found,
+        over,
+        kv,
+        words: "what the counters say".to_owned(),
+        milliseconds: Some(10_000),
+        moved: vec![
+            moved("prefill-0", port, Medium::RdmaPort),
+            moved("prefill-0", "eth0", Medium::Interface),
+            moved("decode-0", port, Medium::RdmaPort),
+            moved("decode-0", "eth0", Medium::Interface),
+        ],
+        engines: vec![EngineSeen {
+            pod: "decode-0".to_owned(),
+            process: 7,
+            queue_pairs: [("mlx5_0".to_owned(), 4)].into(),
+            ..EngineSeen::default()
+        }],
+    }
+}
+
+fn observed(traffic: ObservedTraffic, results: Vec<CheckResult>) -> Report {
     let facts = ObservedFacts {
         traffic,
-        words: "what the counters say".to_owned(),
-        engines: vec!["the engine of decode-0 (process 7) has 4 queue pairs on mlx5_0".to_owned()],
         pods: vec!["prefill-0".to_owned(), "decode-0".to_owned()],
     };
-    judge_observed(looked(results), &facts)
+    judge_observed(looked(results), facts)
 }
 
 #[test]
 fn counters_alone_never_prove() {
-    let between = |rdma| Traffic::Between {
-        rdma,
-        over: vec!["a".to_owned(), "b".to_owned(), "a".to_owned()],
-    };
-    let report = observed(between(true), Vec::new());
+    let between = |over, kv| traffic(Found::Between, Some(over), "mlx5_0:1", kv);
+    for kv in [false, true] {
+        let report = observed(between(Medium::RdmaPort, kv), Vec::new());
+        assert_eq!(report.readiness, Readiness::Unproven);
+        let told = &report.results[0];
+        assert_eq!((told.status, told.grade), (Status::Ok, Grade::Observed));
+        assert_eq!(told.subject.device.as_deref(), Some("mlx5_0:1"));
+        let note = told.note.as_deref().unwrap();
+        assert!(note.contains("4 queue pairs") && !note.contains("software RDMA"));
+        assert!(report.verdict.contains("observed: what the counters say"));
+        assert_eq!(report.observed.unwrap().kv, kv);
+    }
+    // Software RDMA is called so.
+    let soft = traffic(Found::Between, Some(Medium::RdmaPort), "rxe0:1", true);
+    let report = observed(soft, Vec::new());
     assert_eq!(report.readiness, Readiness::Unproven);
-    let told = &report.results[0];
-    assert_eq!((told.status, told.grade), (Status::Ok, Grade::Observed));
-    assert_eq!(told.subject.device.as_deref(), Some("a, b"));
-    assert!(told.note.as_deref().unwrap().contains("4 queue pairs"));
-    assert!(report.verdict.contains("observed: what the counters say"));
-    let report = observed(between(false), Vec::new());
+    let note = report.results[0].note.as_deref().unwrap();
+    assert!(note.contains("software RDMA"), "{note}");
+    // Bytes on an interface are a gap where they were KV, and tell nothing where nobody knows.
+    let report = observed(between(Medium::Interface, true), Vec::new());
     assert_eq!(report.readiness, Readiness::Degraded);
     assert_eq!(causes(&report), ["nixl-observed-over-interface"]);
-    for traffic in [Traffic::Nothing, Traffic::Other] {
-        let report = observed(traffic, Vec::new());
+    let report = observed(between(Medium::Interface, false), Vec::new());
+    assert_eq!(report.readiness, Readiness::Inconclusive);
+    assert_eq!(causes(&report), ["nixl-observed-not-attributed"]);
+    assert_eq!(report.results[0].subject.device.as_deref(), Some("eth0"));
+    for found in [Found::Nothing, Found::Other] {
+        let report = observed(traffic(found, None, "mlx5_0:1", false), Vec::new());
         assert_eq!(report.readiness, Readiness::Inconclusive);
         assert_eq!(causes(&report), ["nixl-observed-no-traffic"]);
     }
-    for traffic in [Traffic::OneEnd, Traffic::Unknown] {
-        let report = observed(traffic, Vec::new());
+    for found in [Found::OneEnd, Found::Unknown] {
+        let report = observed(traffic(found, None, "mlx5_0:1", false), Vec::new());
         assert_eq!(report.readiness, Readiness::Inconclusive);
         assert_eq!(causes(&report), Vec::<&str>::new());
     }
     // A fault that was seen stays what to fix first.
     let report = observed(
-        between(true),
+        between(Medium::RdmaPort, true),
         vec![fault("node/rdma-ports", "rdma-port-down", "decode-0")],
     );
     assert_eq!(report.readiness, Readiness::Blocked);
     assert_eq!(report.coverage.pairs_proven, 0);
+}
+
+/// The warning of a look about a device of software RDMA.
+fn soft(name: &'static str, device: Option<&str>) -> CheckResult {
+    let mut warning = fault(name, "soft-roce", "decode-0");
+    warning.status = Status::Warn;
+    warning.subject.device = device.map(str::to_owned);
+    warning
+}
+
+#[test]
+fn a_measured_transfer_over_software_rdma_is_unproven() {
+    let over_rxe = |change: fn(&mut TransferLeg)| {
+        let mut transfer = over(Carrier::SoftwareRdma, "software RDMA on rxe0:1");
+        for leg in &mut transfer.legs {
+            leg.over = vec!["rxe0:1".to_owned()];
+            change(leg);
+        }
+        facts(transfer)
+    };
+    let warned = || {
+        looked(vec![
+            soft("node/rdma-devices", Some("rxe0")),
+            soft("node/ucx-transports", None),
+        ])
+    };
+    let report = judge_transfer(warned(), over_rxe(|_| ()));
+    assert_eq!(
+        report.readiness,
+        Readiness::Unproven,
+        "{:#?}",
+        report.results
+    );
+    assert_eq!(causes(&report), Vec::<&str>::new());
+    assert!(!report.transfer_validated());
+    assert_eq!(report.coverage.pairs_proven, 0);
+    assert!(
+        report.verdict.contains("software RDMA on rxe0:1"),
+        "{}",
+        report.verdict
+    );
+    let told = &report.results;
+    assert!(
+        told.iter()
+            .filter(|r| r.name.starts_with("node/"))
+            .all(|r| r.note.as_deref().unwrap().contains("never trusted"))
+    );
+    // Another device, a weaker grade, another way of the engines: the warning stays.
+    let other = looked(vec![soft("node/rdma-devices", Some("siw0"))]);
+    let report = judge_transfer(other, over_rxe(|_| ()));
+    assert_eq!(report.readiness, Readiness::Degraded);
+    assert_eq!(causes(&report), ["soft-roce"]);
+    let report = judge_transfer(warned(), over_rxe(|l| l.grade = Some(Grade::Observed)));
+    assert_eq!(report.readiness, Readiness::Degraded);
+    let report = judge_transfer(warned(), over_rxe(|l| l.of_engine = false));
+    assert_eq!(report.readiness, Readiness::Degraded);
+    let report = judge_transfer(warned(), facts(over(Carrier::Tcp, "TCP on eth0")));
+    assert_eq!(report.readiness, Readiness::Blocked);
+    assert!(causes(&report).contains(&"soft-roce"));
 }

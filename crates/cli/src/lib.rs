@@ -2,6 +2,7 @@
 
 pub mod args;
 mod beside;
+mod deadline;
 mod debug_pods;
 mod decisions;
 mod dry_run;

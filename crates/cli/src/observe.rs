@@ -1,23 +1,30 @@
 //! `nixl --observe`: what moves between two pods while real requests run, by counters of both ends before and after.
 //!
-//! One look into each pod, then two small execs in each: both only read, and nothing runs in a pod in between.
+//! One look into each pod, then two small execs in each: they only read, and nothing runs in a pod in between. The look
+//! includes the engines' sockets and queue pairs, and the execs the engines' own metrics: without them nobody can say
+//! whose bytes the counters count.
+
+mod engines;
+mod facts;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use checks::{Around, ObservedFacts, ProbedPod, Traffic};
+use checks::{Around, ProbedPod};
 use cluster::{Cluster, Ended, Exec, Stop};
 use model::Report;
 use tokio::io::AsyncReadExt as _;
-use transfer::{Both, Counted, Seen, Side};
+use transfer::Counted;
 
 use crate::args::NixlArgs;
-use crate::pods;
-use crate::transfer::pair::{Pair, process_of};
+use crate::deadline::Deadline;
+use crate::pods::{self, Asked};
 use crate::transfer::{again, look, peer_args};
 
 /// Bytes of counters that are read; hundreds of interfaces have less.
 const MAX_BYTES: u64 = 4 << 20;
+/// What the looks before and after take at least, beside the time in which is observed.
+const LOOKS: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &NixlArgs, time: Duration) -> Result<Report, String> {
     let [pod] = args.pods.pod.as_slice() else {
@@ -27,6 +34,14 @@ pub(crate) fn run(args: &NixlArgs, time: Duration) -> Result<Report, String> {
         Some(peer) => Some(peer_args(args, pod, peer)?),
         None => None,
     };
+    if time + LOOKS > args.pods.timeout {
+        return Err(format!(
+            "--observe {}s does not fit into --timeout {}s, which bounds the whole command; give --timeout {}s or more",
+            time.as_secs(),
+            args.pods.timeout.as_secs(),
+            (time + LOOKS).as_secs().saturating_add(25)
+        ));
+    }
     let mut around = Around {
         asked: pods::asked(&args.pods),
         ..Around::default()
@@ -36,27 +51,32 @@ pub(crate) fn run(args: &NixlArgs, time: Duration) -> Result<Report, String> {
     let access = pods::access(&args.pods)?;
     let (runtime, stop) = pods::runtime()?;
     let (looked, seen) = runtime.block_on(async {
-        let cluster = match pods::open(&access, &stop).await {
-            Ok(cluster) => cluster,
-            Err(fault) => {
-                around.faults.push(fault);
-                return (Vec::new(), None);
+        let deadline = Deadline::of(&args.pods);
+        let into = async |cluster: &Arc<dyn Cluster>, around: &mut Around, until| {
+            let asked = Asked {
+                sockets: true,
+                until: Some(until),
+                ..Asked::default()
+            };
+            match &theirs {
+                Some(theirs) => look(&args.pods, theirs, cluster, around, asked, &stop).await,
+                None => pods::gather_for(&args.pods, cluster, around, asked, &stop).await,
             }
         };
-        let looked = match &theirs {
-            Some(theirs) => look(&args.pods, theirs, &cluster, &mut around, &stop).await,
-            None => pods::gather_in(&args.pods, &cluster, &mut around, &stop).await,
+        let (cluster, looked) = deadline.look(&access, &mut around, &stop, into).await;
+        let seen = match &cluster {
+            Some(cluster) => observed(args, cluster, &looked, time, &deadline, &stop).await,
+            None => None,
         };
-        let seen = observed(args, &cluster, &looked, time, &stop).await;
         (looked, seen)
     });
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
-    let facts = facts(&looked, seen);
+    let facts = facts::of(&looked, seen);
     let mut scope = pods::scope(&args.pods);
     scope.extend(args.transfer.peer.iter().map(|peer| format!("peer {peer}")));
     let report = checks::judge_pods("nixl", looked, &around, scope);
-    Ok(checks::judge_observed(report, &facts))
+    Ok(checks::judge_observed(report, facts))
 }
 
 /// Two looks at the counters of each pod, in the order of the pods, or why there are none.
@@ -67,12 +87,19 @@ async fn observed(
     cluster: &Arc<dyn Cluster>,
     pods: &[ProbedPod],
     time: Duration,
+    deadline: &Deadline,
     stop: &Stop,
 ) -> Option<Looks> {
     let wanted = 1 + usize::from(args.transfer.peer.is_some());
     if pods.len() != wanted || pods.iter().any(|p| p.probed.is_err()) || stop.is_stopped() {
         return None;
     }
+    let before = match all(cluster, pods, deadline, stop).await {
+        Ok(before) => before,
+        Err(why) => return Some(Err(why)),
+    };
+    // The second look takes about as long as the first one did, and more where it is loaded.
+    let time = time.min(deadline.left().saturating_sub(LOOKS / 2));
     crate::tell(&format!(
         "--observe: the counters of {} are read now and in {} s; send requests meanwhile",
         pods.iter()
@@ -81,15 +108,11 @@ async fn observed(
             .join(" and "),
         time.as_secs()
     ));
-    let before = match all(args, cluster, pods, stop).await {
-        Ok(before) => before,
-        Err(why) => return Some(Err(why)),
-    };
     tokio::select! {
         () = tokio::time::sleep(time) => {}
         () = stop.stopped() => return Some(Err("the run was ended first".to_owned())),
     }
-    let after = match all(args, cluster, pods, stop).await {
+    let after = match all(cluster, pods, deadline, stop).await {
         Ok(after) => after,
         Err(why) => return Some(Err(why)),
     };
@@ -98,23 +121,23 @@ async fn observed(
 
 /// The counters of all pods at about the same moment.
 async fn all(
-    args: &NixlArgs,
     cluster: &Arc<dyn Cluster>,
     pods: &[ProbedPod],
+    deadline: &Deadline,
     stop: &Stop,
 ) -> Result<Vec<Counted>, String> {
     match pods {
         [one, other] => {
             let (one, other) = tokio::join!(
-                counters(args, cluster, one, stop),
-                counters(args, cluster, other, stop)
+                counters(cluster, one, deadline, stop),
+                counters(cluster, other, deadline, stop)
             );
             Ok(vec![one?, other?])
         }
         some => {
             let mut found = Vec::new();
             for pod in some {
-                found.push(counters(args, cluster, pod, stop).await?);
+                found.push(counters(cluster, pod, deadline, stop).await?);
             }
             Ok(found)
         }
@@ -122,19 +145,23 @@ async fn all(
 }
 
 async fn counters(
-    args: &NixlArgs,
     cluster: &Arc<dyn Cluster>,
     pod: &ProbedPod,
+    deadline: &Deadline,
     stop: &Stop,
 ) -> Result<Counted, String> {
+    let mut command = ["sh", "-c", transfer::COUNTERS, "counters"]
+        .map(str::to_owned)
+        .to_vec();
+    command.extend(engines::metric_ports(pod).iter().map(u16::to_string));
     let exec = Exec {
         namespace: pod.object.namespace.clone(),
         pod: pod.object.name.clone(),
         container: pod.container.clone(),
-        command: ["sh", "-c", transfer::COUNTERS].map(str::to_owned).into(),
+        command,
     };
     let of = |why: String| format!("the counters of {} could not be read: {why}", exec.pod);
-    let time = args.pods.timeout;
+    let time = deadline.left();
     let session = cluster::start(&**cluster, &exec, time, stop)
         .await
         .map_err(|fault| of(fault.detail))?;
@@ -158,126 +185,15 @@ async fn counters(
         }
     };
     let ended = tokio::select! {
-        read = tokio::time::timeout(time, read) => read,
+        read = tokio::time::timeout_at(deadline.end(), read) => read,
         () = stop.stopped() => return Err(of("the run was ended first".to_owned())),
     };
     let text = String::from_utf8_lossy(&text).into_owned();
     transfer::read_counters(&text).ok_or_else(|| {
         of(match ended {
-            Err(_) => format!("nothing came back in {} s", time.as_secs()),
+            Err(_) => format!("nothing came back in time ({})", deadline.words()),
             Ok(Ok(Some(Ended::Fault(fault)))) => fault.detail,
             _ => "what came back is not whole".to_owned(),
         })
     })
-}
-
-/// What the looks say.
-fn facts(pods: &[ProbedPod], seen: Option<Looks>) -> ObservedFacts {
-    let names = pods.iter().map(|p| p.object.name.clone()).collect();
-    let looks = match seen {
-        Some(Ok(looks)) => looks,
-        Some(Err(words)) => return unknown(names, words),
-        None => {
-            let words = "nothing was observed: not all workers could be looked into";
-            return unknown(names, words.to_owned());
-        }
-    };
-    let engines = pods.iter().filter_map(of_engine).collect();
-    match (pods, looks.as_slice()) {
-        ([own, theirs], [(before, after), (their_before, their_after)]) => {
-            let own_is_decode = std::ptr::eq(*Pair::of(own, theirs).ends.of(Side::Decode), own);
-            let both = |one: &Counted, other: &Counted| {
-                let (prefill, decode) = if own_is_decode {
-                    (other, one)
-                } else {
-                    (one, other)
-                };
-                Both {
-                    prefill: prefill.clone(),
-                    decode: decode.clone(),
-                }
-            };
-            let observed =
-                transfer::observe(&both(before, their_before), &both(after, their_after));
-            let traffic = match &observed.seen {
-                Seen::NoTraffic => Traffic::Nothing,
-                Seen::Over { movers } => Traffic::Between {
-                    rdma: movers.iter().any(|m| m.rdma),
-                    over: movers.iter().map(|m| m.name.clone()).collect(),
-                },
-                Seen::Other { .. } => Traffic::Other,
-                Seen::Unknown => Traffic::Unknown,
-            };
-            ObservedFacts {
-                traffic,
-                words: observed.sentence,
-                engines,
-                pods: names,
-            }
-        }
-        (_, [(before, after)]) => ObservedFacts {
-            traffic: Traffic::OneEnd,
-            words: one_end(before, after),
-            engines,
-            pods: names,
-        },
-        _ => unknown(names, "nothing was observed".to_owned()),
-    }
-}
-
-fn unknown(pods: Vec<String>, words: String) -> ObservedFacts {
-    ObservedFacts {
-        traffic: Traffic::Unknown,
-        words,
-        engines: Vec::new(),
-        pods,
-    }
-}
-
-/// What one end alone counted.
-fn one_end(before: &Counted, after: &Counted) -> String {
-    let mut moved = Vec::new();
-    let then = before.snapshot.interfaces.as_ref();
-    for (name, now) in after.snapshot.interfaces.iter().flatten() {
-        let Some(then) = then.and_then(|all| all.get(name)) else {
-            continue;
-        };
-        let mib = |now: u64, then: u64| now.saturating_sub(then) >> 20;
-        let (sent, received) = (mib(now.sent, then.sent), mib(now.received, then.received));
-        if name != "lo" && (sent > 0 || received > 0) {
-            moved.push(format!("{name} sent {sent} and received {received} MiB"));
-        }
-    }
-    let moved = if moved.is_empty() {
-        "no interface moved a MiB".to_owned()
-    } else {
-        moved.join(", ")
-    };
-    format!("{moved}; where to, and whether it was KV, one end alone does not tell")
-}
-
-/// What the engine itself held open when it was looked at.
-fn of_engine(pod: &ProbedPod) -> Option<String> {
-    let (pid, process) = process_of(pod)?;
-    let mut parts: Vec<String> = process
-        .queue_pairs
-        .iter()
-        .filter_map(|(device, count)| Some(format!("{} queue pairs on {device}", count.value()?)))
-        .collect();
-    let connections = process.tcp_connections.value();
-    parts.extend(connections.map(|count| format!("{count} TCP connections to other machines")));
-    if let Some(open) = process.open_devices.value() {
-        let rdma: Vec<&str> = open
-            .iter()
-            .map(String::as_str)
-            .filter(|path| path.starts_with("/dev/infiniband/uverbs"))
-            .collect();
-        parts.push(if rdma.is_empty() {
-            "no RDMA device open".to_owned()
-        } else {
-            format!("{} open", rdma.join(", "))
-        });
-    }
-    let whose = format!("the engine of {} (process {pid})", pod.object.name);
-    (!parts.is_empty()).then(|| format!("{whose} has {}", parts.join(", ")))
 }

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use checks::{Around, NodeFacts, ProbedPod};
 use cluster::{Access, Cluster, Limits, Looked, Pick, Stop, Via};
 use model::pod::{Fault, FaultKind};
 use model::{PodObject, Report, Role};
 use recipe::live;
+use tokio::time::Instant;
 
 use crate::args::PodArgs;
 use crate::{beside, interrupt};
@@ -215,6 +217,9 @@ pub(crate) fn runtime() -> Result<(tokio::runtime::Runtime, Stop), String> {
     Ok((runtime, stop))
 }
 
+/// Listing the nodes has limits of its own for each request; a day is none.
+const NODES: Duration = Duration::from_hours(24);
+
 async fn gather(
     args: &PodArgs,
     access: &Access,
@@ -232,7 +237,12 @@ async fn gather(
             return (Vec::new(), around);
         }
     };
-    let chosen = gather_for(args, &cluster, &mut around, nixl, stop).await;
+    let asked = Asked {
+        sockets: nixl.is_some(),
+        nixl,
+        until: None,
+    };
+    let chosen = gather_for(args, &cluster, &mut around, asked, stop).await;
     (chosen, around)
 }
 
@@ -244,24 +254,35 @@ pub(crate) async fn open(access: &Access, stop: &Stop) -> Result<Arc<dyn Cluster
     }
 }
 
-/// Looks into the pods that are meant, of a cluster that is open.
-pub(crate) async fn gather_in(
-    args: &PodArgs,
-    cluster: &Arc<dyn Cluster>,
-    around: &mut Around,
-    stop: &Stop,
-) -> Vec<ProbedPod> {
-    gather_for(args, cluster, around, None, stop).await
+/// What is looked at, and until when.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Asked {
+    /// For `nixl` at more than `node` does.
+    pub(crate) nixl: Option<beside::Look>,
+    /// The engines' sockets and queue pairs.
+    pub(crate) sockets: bool,
+    /// When all of it is over, where it is a part of something that has an end.
+    pub(crate) until: Option<Instant>,
 }
 
-/// The same; for `nixl` at more than `node` does.
-async fn gather_for(
+/// Looks into the pods that are meant, of a cluster that is open.
+pub(crate) async fn gather_for(
     args: &PodArgs,
     cluster: &Arc<dyn Cluster>,
     around: &mut Around,
-    nixl: Option<beside::Look>,
+    asked: Asked,
     stop: &Stop,
 ) -> Vec<ProbedPod> {
+    let Asked {
+        nixl,
+        sockets,
+        until,
+    } = asked;
+    let left = |most: Duration| {
+        until.map_or(most, |until| {
+            most.min(until.saturating_duration_since(Instant::now()))
+        })
+    };
     if matches!(nixl, Some(beside::Look::Nowhere)) {
         return meant(args, &**cluster, around, stop).await;
     }
@@ -280,8 +301,8 @@ async fn gather_for(
         })
         .collect();
     let limits = Limits {
-        timeout: args.timeout,
-        sockets: nixl.is_some(),
+        timeout: left(args.timeout),
+        sockets,
         ..Limits::default()
     };
     let concurrency = usize::from(args.concurrency);
@@ -296,6 +317,10 @@ async fn gather_for(
     around.nodes = tokio::select! {
         read = nodes => read.unwrap_or_else(|_| Err(interrupted())),
         () = stop.stopped() => Err(interrupted()),
+        () = tokio::time::sleep(left(NODES)) => Err(Fault::new(
+            FaultKind::TimedOut,
+            "the nodes were not listed in time",
+        )),
     }
     .map(|nodes| {
         nodes

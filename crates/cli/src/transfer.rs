@@ -3,6 +3,7 @@
 //! One look into each pod, then one program in each, whose streams are driven from here: no port is opened, and nothing is
 //! written to a disk. The programs end with their standard input, so also after Ctrl-C and a lost connection.
 
+mod bench;
 pub(crate) mod pair;
 mod plan;
 mod sessions;
@@ -12,10 +13,11 @@ use std::sync::Arc;
 use checks::{Around, ProbedPod, TransferFacts, Tried};
 use cluster::{Cluster, Stop};
 use model::{Report, Role};
-use transfer::{Both, Measurement, OfEngine, Plan, Side};
+use transfer::{Both, Measurement, OfEngine, Plan, Side, nixlbench};
 
 use crate::args::{NixlArgs, PodArgs};
-use crate::pods;
+use crate::deadline::Deadline;
+use crate::pods::{self, Asked};
 use pair::Pair;
 
 pub(crate) fn run(args: &NixlArgs) -> Result<Report, String> {
@@ -41,15 +43,26 @@ pub(crate) fn run(args: &NixlArgs) -> Result<Report, String> {
     let access = pods::access(&args.pods)?;
     let (runtime, stop) = pods::runtime()?;
     let (looked, done) = runtime.block_on(async {
-        let cluster = match pods::open(&access, &stop).await {
-            Ok(cluster) => cluster,
-            Err(fault) => {
-                around.faults.push(fault);
-                return (Vec::new(), None);
-            }
+        let deadline = Deadline::of(&args.pods);
+        let into = async |cluster: &Arc<dyn Cluster>, around: &mut Around, until| {
+            look(
+                &args.pods,
+                &theirs,
+                cluster,
+                around,
+                Asked {
+                    until: Some(until),
+                    ..Asked::default()
+                },
+                &stop,
+            )
+            .await
         };
-        let looked = look(&args.pods, &theirs, &cluster, &mut around, &stop).await;
-        let done = carry_out(args, &cluster, &looked, &stop).await;
+        let (cluster, looked) = deadline.look(&access, &mut around, &stop, into).await;
+        let done = match &cluster {
+            Some(cluster) => carry_out(args, cluster, &looked, &deadline, &stop).await,
+            None => None,
+        };
         (looked, done)
     });
     // Nothing may wait for a credential plugin that hangs.
@@ -117,6 +130,7 @@ pub(crate) async fn look(
     theirs: &PodArgs,
     cluster: &Arc<dyn Cluster>,
     around: &mut Around,
+    asked: Asked,
     stop: &Stop,
 ) -> Vec<ProbedPod> {
     if own.namespace == theirs.namespace && own.container == theirs.container {
@@ -124,10 +138,10 @@ pub(crate) async fn look(
             pod: own.pod.iter().chain(&theirs.pod).cloned().collect(),
             ..own.clone()
         };
-        return pods::gather_in(&both, cluster, around, stop).await;
+        return pods::gather_for(&both, cluster, around, asked, stop).await;
     }
-    let mut looked = pods::gather_in(own, cluster, around, stop).await;
-    looked.extend(pods::gather_in(theirs, cluster, around, stop).await);
+    let mut looked = pods::gather_for(own, cluster, around, asked, stop).await;
+    looked.extend(pods::gather_for(theirs, cluster, around, asked, stop).await);
     looked
 }
 
@@ -136,6 +150,7 @@ async fn carry_out(
     args: &NixlArgs,
     cluster: &Arc<dyn Cluster>,
     looked: &[ProbedPod],
+    deadline: &Deadline,
     stop: &Stop,
 ) -> Option<TransferFacts> {
     let [own, theirs] = looked else { return None };
@@ -158,17 +173,53 @@ async fn carry_out(
     {
         return Some(facts(Tried::NotAWorker(why), Vec::new()));
     }
-    let plan = plan::of(&pair, &args.pods, &args.transfer);
+    let seconds = deadline.left().as_secs();
+    if seconds < LEAST_SECONDS {
+        let why = format!(
+            "time was over before a transfer could begin ({}): the look alone took it",
+            deadline.words()
+        );
+        return Some(facts(Tried::NotBegun(why), Vec::new()));
+    }
+    let plan = plan::of(&pair, seconds, &args.transfer);
     let execs = plan::execs(&pair, &plan);
     crate::tell(&plan::words(&pair, &plan, args.transfer.rate));
     if args.transfer.dry_run {
         crate::tell(&plan::commands(&execs));
         return Some(facts(Tried::Planned(plan.sentence()), Vec::new()));
     }
-    let measured = match sessions::measured(cluster, &plan, &pair, &execs, stop).await {
+    let mut measured = match sessions::measured(cluster, &plan, &pair, &execs, deadline, stop).await
+    {
         Ok(measured) => measured,
         Err(why) => return Some(facts(Tried::NotBegun(why), Vec::new())),
     };
+    let mut tool = None;
+    if lacks_nixl(&measured) && !stop.is_stopped() {
+        let place = bench::Place {
+            cluster,
+            pair: &pair,
+            deadline,
+            stop,
+        };
+        let done = match place.task().await {
+            Ok(Some((task, benches))) => {
+                crate::tell(&bench::words(&task, &benches, &pair));
+                tool = Some(nixlbench::STEP.to_owned());
+                place.measured(&task, &benches).await.map(Some)
+            }
+            Ok(None) => Ok(None),
+            Err(why) => Err(why),
+        };
+        match done {
+            Ok(Some(by_bench)) => measured = by_bench,
+            Ok(None) => {}
+            Err(why) => {
+                if let Some(at) = &mut measured.stop {
+                    at.why = format!("{}; {why}", at.why);
+                }
+            }
+        }
+    }
     let messages = transfer::faults(&measured)
         .into_iter()
         .map(|(side, result)| {
@@ -179,8 +230,19 @@ async fn carry_out(
             (role, result)
         })
         .collect();
-    let told = told(&measured, &pair);
+    let mut told = told(&measured, &pair);
+    told.tool = tool;
     Some(facts(Tried::Measured(Box::new(told)), messages))
+}
+
+/// The program did not come as far as NIXL, at one end at least.
+fn lacks_nixl(measured: &Measurement) -> bool {
+    let late = |why: &str| why.contains("time was over") || why.contains("in time");
+    measured.legs.is_empty()
+        && measured
+            .stop
+            .as_ref()
+            .is_some_and(|at| matches!(at.step.as_deref(), None | Some("import")) && !late(&at.why))
 }
 
 fn told(measured: &Measurement, pair: &Pair<'_>) -> model::Transfer {
@@ -196,14 +258,14 @@ fn told(measured: &Measurement, pair: &Pair<'_>) -> model::Transfer {
     transfer::told(measured, &answers, ends, engine)
 }
 
-/// The smallest time that a measurement gets.
-const LEAST_SECONDS: u64 = 10;
+/// With less a measurement does not begin.
+const LEAST_SECONDS: u64 = 4;
 
 /// Bounds of a plan by the time that there is.
 fn bounded(mut plan: Plan, seconds: u64) -> Plan {
-    let seconds = u32::try_from(seconds.clamp(LEAST_SECONDS, 3600)).unwrap_or(3600);
+    let seconds = u32::try_from(seconds.min(3600)).unwrap_or(3600);
     plan.seconds = seconds;
     plan.start_seconds = seconds.min(60).max(seconds / 2);
-    plan.step_seconds = (seconds / 2).clamp(5, 30).max(seconds / 5);
+    plan.step_seconds = (seconds / 2).clamp(3, 30).max(seconds / 5);
     plan
 }

@@ -9,6 +9,7 @@ pub mod deployment;
 pub mod exit;
 pub mod input;
 pub mod observation;
+pub mod observed;
 pub mod place;
 pub mod pod;
 pub mod report_v1;
@@ -26,6 +27,7 @@ pub use deployment::{
 pub use exit::{Exit, FailOn};
 pub use input::{Input, InputProblem, Outcome};
 pub use observation::{Fact, Merge, Observation};
+pub use observed::{EngineSeen, Found, Medium, Moved, ObservedTraffic};
 pub use place::Place;
 pub use pod::{ClusterNode, Container, Fault, FaultKind, PodObject};
 pub use result::{CheckResult, Grade, Reason, Source, Status, Subject};

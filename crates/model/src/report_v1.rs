@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::coverage::Coverage;
+use crate::observed::ObservedTraffic;
 use crate::result::{CheckResult, Grade, Reason, Source, Status};
 use crate::transfer::Transfer;
 use crate::verdict::{Counts, DeploymentSummary, NextStep, Readiness, Report, WorkerSummary};
@@ -44,6 +45,9 @@ pub struct ReportV1 {
     /// Measured transfers between workers, each with everything that was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<Transfer>,
+    /// What moved between workers while their engines ran by themselves, with `nixl --observe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<ObservedTraffic>,
     /// The verdict per deployment.
     pub deployments: Vec<DeploymentV1>,
     /// Commands to run next.
@@ -224,6 +228,9 @@ pub struct SummaryV1 {
     /// Measured transfers between workers, each with everything that was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<Transfer>,
+    /// What moved between workers while their engines ran by themselves, with `nixl --observe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<ObservedTraffic>,
     /// The verdict per deployment.
     pub deployments: Vec<DeploymentV1>,
     /// Commands to run next.
@@ -330,6 +337,7 @@ impl SummaryV1 {
             transfer_validated: report.transfer_validated(),
             coverage: report.coverage.clone(),
             transfers: report.transfers.clone(),
+            observed: report.observed.clone(),
             deployments: Vec::new(),
             next: report.next.clone(),
         }

@@ -192,6 +192,9 @@ pub struct Transfer {
     pub prefill: TransferEnd,
     /// The worker that needs it.
     pub decode: TransferEnd,
+    /// The program that moved it, where it is not the worker's own Python and NIXL: `nixlbench`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// What was going to be done, in one sentence.
     pub plan: String,
     /// Bytes that were going to be moved.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::coverage::Coverage;
+use crate::observed::ObservedTraffic;
 use crate::result::{CheckResult, Status};
 use crate::transfer::Transfer;
 use crate::worker::{Engine, Role};
@@ -113,6 +114,8 @@ pub struct Report {
     pub results: Vec<CheckResult>,
     /// Measured transfers.
     pub transfers: Vec<Transfer>,
+    /// What moved while engines ran by themselves.
+    pub observed: Option<ObservedTraffic>,
     /// How much was seen.
     pub coverage: Coverage,
     /// Over everything.

@@ -3,7 +3,7 @@
 
 use model::report_v1::{SummaryV1, ToolV1};
 use model::verdict::Counts;
-use model::{Coverage, NextStep, Readiness, Report, Transfer};
+use model::{Coverage, NextStep, ObservedTraffic, Readiness, Report, Transfer};
 use serde::Serialize;
 
 /// What stands before the results.
@@ -25,6 +25,8 @@ pub(crate) struct Outcome<D> {
     coverage: Coverage,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     transfers: Vec<Transfer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observed: Option<ObservedTraffic>,
     deployments: D,
     next: Vec<NextStep>,
 }
@@ -42,6 +44,7 @@ pub(crate) fn of<D>(report: &Report, version: &str, deployments: D) -> (Asked, O
         transfer_validated,
         coverage,
         transfers,
+        observed,
         deployments: _,
         next,
     } = SummaryV1::without_deployments(report, version);
@@ -58,6 +61,7 @@ pub(crate) fn of<D>(report: &Report, version: &str, deployments: D) -> (Asked, O
         transfer_validated,
         coverage,
         transfers,
+        observed,
         deployments,
         next,
     };

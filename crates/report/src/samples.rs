@@ -113,6 +113,7 @@ pub(crate) fn report(mut deployments: Vec<DeploymentSummary>, results: Vec<Check
         deployments,
         results,
         transfers: Vec::new(),
+        observed: None,
         coverage: Coverage::default(),
         readiness,
         verdict,

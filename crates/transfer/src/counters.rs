@@ -143,19 +143,39 @@ fn port_bytes(record: &LegRecord, side: Side, grown: impl Fn(&str) -> Option<u64
         .or_else(|| packets(record.leg.source() == side, &grown))
 }
 
-/// Bytes that grew at a port in one direction, whoever asked for them.
+/// What grew at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Growth {
+    /// Bytes; at most so many where only packets are counted.
+    pub(crate) bytes: u64,
+    /// Packets, where only they are counted.
+    pub(crate) packets: Option<u64>,
+}
+
+/// What grew at a port in one direction, whoever asked for it.
 pub(crate) fn port_growth(
     sends: bool,
     then: &BTreeMap<String, u64>,
     now: &BTreeMap<String, u64>,
-) -> Option<u64> {
+) -> Option<Growth> {
     let grown = |name: &str| now.get(name)?.checked_sub(*then.get(name)?);
     let one_sided = if sends {
         [grown("rdma_write_bytes"), grown("rdma_read_resp_bytes")]
     } else {
         [grown("rdma_read_bytes"), grown("rdma_write_recv_bytes")]
     };
-    most([most(one_sided), two_sided(sends, grown)]).or_else(|| packets(sends, grown))
+    if let Some(bytes) = most([most(one_sided), two_sided(sends, grown)]) {
+        return Some(Growth {
+            bytes,
+            packets: None,
+        });
+    }
+    let bytes = packets(sends, grown)?;
+    let only_packets = grown(if sends { "sent_pkts" } else { "rcvd_pkts" });
+    Some(Growth {
+        bytes,
+        packets: only_packets,
+    })
 }
 
 /// The greatest that is more than nothing.

@@ -4,10 +4,17 @@
 use crate::command::{Engine, HANDED_ON, LEFT_OUT, TOLD, goes_along};
 use crate::program::BOOT;
 
-const TEMPLATE: &str = include_str!("launch.sh");
+const PYTHON: &str = concat!(
+    include_str!("launch/settings.sh"),
+    include_str!("launch/python.sh")
+);
+const BENCH: &str = concat!(
+    include_str!("launch/settings.sh"),
+    include_str!("launch/bench.sh")
+);
 
 /// The script of the shell, without what is for readers of its source.
-fn script() -> String {
+fn script(template: &str) -> String {
     let left_out: Vec<String> = LEFT_OUT.iter().map(|prefix| format!("{prefix}*")).collect();
     let mut handed_on: Vec<&str> = HANDED_ON.to_vec();
     // UCX tells misspelt names of its own, so all of them go along.
@@ -17,7 +24,7 @@ fn script() -> String {
         .collect();
     handed_on.extend(names);
     let mut out = String::new();
-    for line in TEMPLATE.lines() {
+    for line in template.lines() {
         let code = line.trim_start();
         if code.starts_with('#') {
             continue;
@@ -49,14 +56,38 @@ pub(crate) fn start(
     seconds: u32,
     told: &[(&str, &str)],
 ) -> Vec<String> {
+    let limit = seconds.saturating_add(10);
+    argv(script(PYTHON), process, limit, engine.site(), BOOT, told)
+}
+
+/// The same for another program, by its command line.
+pub(crate) fn start_program(process: Option<u32>, seconds: u32, words: &[String]) -> Vec<String> {
+    argv(
+        script(BENCH),
+        process,
+        seconds,
+        None,
+        &words.join("\n"),
+        TOLD,
+    )
+}
+
+fn argv(
+    script: String,
+    process: Option<u32>,
+    limit: u32,
+    site: Option<&str>,
+    started: &str,
+    told: &[(&str, &str)],
+) -> Vec<String> {
     let mut argv: Vec<String> = ["sh", "-c"].map(str::to_owned).into();
-    argv.push(script());
     argv.extend([
+        script,
         "check-interconnect".to_owned(),
         process.map(|pid| pid.to_string()).unwrap_or_default(),
-        seconds.saturating_add(10).to_string(),
-        engine.site().unwrap_or_default().to_owned(),
-        BOOT.to_owned(),
+        limit.to_string(),
+        site.unwrap_or_default().to_owned(),
+        started.to_owned(),
     ]);
     argv.extend(told.iter().map(|(name, value)| format!("{name}={value}")));
     argv

@@ -20,6 +20,7 @@ mod launch;
 mod link;
 pub mod local;
 mod message;
+pub mod nixlbench;
 mod observe;
 mod pace;
 mod plan;
@@ -31,6 +32,7 @@ mod silent;
 mod table;
 mod told;
 mod weigh;
+mod whose;
 
 pub use attribute::attribute;
 pub use attribution::{Attribution, Carrier, Evidence, EvidenceKind, Finding};
@@ -40,10 +42,13 @@ pub use faults::faults;
 pub use launch::launch;
 pub use link::Streams;
 pub use message::{Connection, HostFacts, PortFacts, Snapshot, Socket, Traffic};
-pub use observe::{COUNTERS, Counted, Mover, Observed, Seen, observe, read_counters};
+pub use observe::{
+    COUNTERS, Counted, Grown, Mover, Observed, Seen, amount, grown, observe, read_counters,
+};
 pub use pace::{Pace, pace};
 pub use plan::{Leg, Memory, Operation, Plan};
 pub use program::PROGRAM;
 pub use record::{EndRecord, LegRecord, Measurement, Stop};
 pub use side::{Both, Side};
 pub use told::{OfEngine, told};
+pub use whose::{Metric, Opened, Whose, metric, shared, whose};

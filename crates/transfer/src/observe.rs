@@ -1,7 +1,7 @@
 //! What moved between two workers while their engines ran, by counters alone: nothing is transferred for it.
 //!
 //! It shows which interface or port carried bytes. It never shows that they were KV: requests, metrics and other pods
-//! use them too, and RDMA ports belong to the whole machine.
+//! use them too, and RDMA ports belong to the whole machine. That takes what the engines themselves show ([`crate::whose`]).
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,20 @@ use crate::counters::port_growth;
 use crate::message::{Snapshot, Traffic};
 use crate::side::{Both, Side};
 
-/// The POSIX shell script that prints the counters, for an exec in each container before and after.
+/// The POSIX shell script that prints the counters, for an exec in each container before and after. Its arguments are
+/// ports at which the engine has metrics.
 pub const COUNTERS: &str = include_str!("counters.sh");
 
 /// Less is no transfer of KV: connections live, requests come and go.
-const WORTH_TELLING: u64 = 8 << 20;
+pub(crate) const WORTH_TELLING: u64 = 8 << 20;
 
 /// Counters at one moment, and when, in seconds since the machine started.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counted {
     /// The counters; own connections are not among them.
     pub snapshot: Snapshot,
+    /// KV bytes of the engine's metrics, by port and name.
+    pub metrics: BTreeMap<(u16, String), f64>,
     /// When.
     pub seconds: f64,
 }
@@ -31,6 +34,7 @@ pub struct Counted {
 pub fn read_counters(text: &str) -> Option<Counted> {
     let mut snapshot = Snapshot::default();
     let mut interfaces = BTreeMap::new();
+    let mut metrics: BTreeMap<(u16, String), f64> = BTreeMap::new();
     let mut seconds = None;
     let mut whole = false;
     for line in text.lines() {
@@ -53,6 +57,13 @@ pub fn read_counters(text: &str) -> Option<Counted> {
                         .insert((*counter).to_owned(), value);
                 }
             }
+            ["metric", port, name, value] => {
+                if let (Ok(port), Ok(value)) = (port.parse(), value.parse::<f64>())
+                    && value.is_finite()
+                {
+                    *metrics.entry((port, (*name).to_owned())).or_default() += value;
+                }
+            }
             ["end"] => whole = true,
             _ => {}
         }
@@ -60,21 +71,32 @@ pub fn read_counters(text: &str) -> Option<Counted> {
     snapshot.interfaces = Some(interfaces).filter(|all| !all.is_empty());
     whole.then_some(Counted {
         snapshot,
+        metrics,
         seconds: seconds?,
     })
 }
 
-/// Something that moved bytes at one end.
+/// What moved bytes at one end, in one direction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Mover {
-    /// Which end.
-    pub side: Side,
+pub struct Grown {
     /// `eth0`, or `mlx5_0:1`.
     pub name: String,
     /// An RDMA port.
     pub rdma: bool,
-    /// Bytes of the direction from prefill to decode.
+    /// Bytes; at most so many where only packets are counted.
     pub bytes: u64,
+    /// Packets, where the kernel counts no bytes there.
+    pub packets: Option<u64>,
+}
+
+/// Something that moved bytes at one of two ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mover {
+    /// Which end.
+    pub side: Side,
+    /// What, and how much, of the direction from prefill to decode.
+    #[serde(flatten)]
+    pub grown: Grown,
 }
 
 /// What counters say about the time between.
@@ -102,6 +124,8 @@ pub enum Seen {
 pub struct Observed {
     /// What was seen.
     pub seen: Seen,
+    /// All that moved anything, whether it fits or not.
+    pub movers: Vec<Mover>,
     /// None where nothing is known.
     pub grade: Option<Grade>,
     /// Seconds between the two looks.
@@ -118,51 +142,63 @@ pub fn observe(before: &Both<Counted>, after: &Both<Counted>) -> Observed {
         .fold(f64::INFINITY, f64::min);
     let movers: Option<Vec<Vec<Mover>>> = Side::ALL
         .iter()
-        .map(|side| movers(*side, before.of(*side), after.of(*side)))
+        .map(|side| {
+            let all = grown(before.of(*side), after.of(*side), *side == Side::Prefill)?;
+            Some(
+                all.into_iter()
+                    .map(|grown| Mover { side: *side, grown })
+                    .collect(),
+            )
+        })
         .collect();
-    let seen = match movers {
-        Some(all) if seconds > 0.0 => between(&all.concat()),
+    let movers = movers.map(|all| all.concat());
+    let seen = match &movers {
+        Some(all) if seconds > 0.0 => between(all),
         _ => Seen::Unknown,
     };
     let sentence = words(&seen, seconds);
     Observed {
         grade: matches!(seen, Seen::Over { .. }).then_some(Grade::Observed),
         seen,
+        movers: movers.unwrap_or_default(),
         seconds,
         sentence,
     }
 }
 
-fn movers(side: Side, before: &Counted, after: &Counted) -> Option<Vec<Mover>> {
+/// What one end sent, or received, in the time between. None where the counters cannot be compared.
+pub fn grown(before: &Counted, after: &Counted, sent: bool) -> Option<Vec<Grown>> {
     let mut all = Vec::new();
     let then = before.snapshot.interfaces.as_ref()?;
     for (name, now) in after.snapshot.interfaces.as_ref()? {
         // It came in between: what it counted before is not known.
         let Some(then) = then.get(name) else { continue };
-        let bytes = match side {
-            Side::Prefill => now.sent.checked_sub(then.sent)?,
-            Side::Decode => now.received.checked_sub(then.received)?,
+        let bytes = if sent {
+            now.sent.checked_sub(then.sent)?
+        } else {
+            now.received.checked_sub(then.received)?
         };
-        all.push((name, false, bytes));
+        all.push(Grown {
+            name: name.clone(),
+            rdma: false,
+            bytes,
+            packets: None,
+        });
     }
     for (name, now) in &after.snapshot.ports {
         let then = before.snapshot.ports.get(name);
-        if let Some(bytes) = then.and_then(|then| port_growth(side == Side::Prefill, then, now)) {
-            all.push((name, true, bytes));
+        if let Some(growth) = then.and_then(|then| port_growth(sent, then, now)) {
+            all.push(Grown {
+                name: name.clone(),
+                rdma: true,
+                bytes: growth.bytes,
+                packets: growth.packets,
+            });
         }
     }
-    Some(
-        all.into_iter()
-            // What loops back stays in the pod.
-            .filter(|(name, _, bytes)| name.as_str() != "lo" && *bytes >= WORTH_TELLING)
-            .map(|(name, rdma, bytes)| Mover {
-                side,
-                name: name.clone(),
-                rdma,
-                bytes,
-            })
-            .collect(),
-    )
+    // What loops back stays in the pod.
+    all.retain(|one| one.name != "lo" && one.bytes >= WORTH_TELLING);
+    Some(all)
 }
 
 /// The greatest sum of one kind at both ends, where they agree within a quarter.
@@ -173,8 +209,8 @@ fn between(movers: &[Mover]) -> Seen {
     let sum = |side: Side, rdma: bool| {
         movers
             .iter()
-            .filter(|m| m.side == side && m.rdma == rdma)
-            .fold(0_u64, |sum, m| sum.saturating_add(m.bytes))
+            .filter(|m| m.side == side && m.grown.rdma == rdma)
+            .fold(0_u64, |sum, m| sum.saturating_add(m.grown.bytes))
     };
     let fitting: Vec<(bool, u64)> = [true, false]
         .into_iter()
@@ -186,11 +222,27 @@ fn between(movers: &[Mover]) -> Seen {
         .collect();
     match fitting.iter().max_by_key(|(_, bytes)| *bytes) {
         Some((rdma, _)) => Seen::Over {
-            movers: movers.iter().filter(|m| m.rdma == *rdma).cloned().collect(),
+            movers: movers
+                .iter()
+                .filter(|m| m.grown.rdma == *rdma)
+                .cloned()
+                .collect(),
         },
         None => Seen::Other {
             movers: movers.to_vec(),
         },
+    }
+}
+
+/// `519 MiB on eth0`, `27000 packets on rxe0:1 (at most 105 MiB; this kernel counts no bytes there)`.
+pub fn amount(grown: &Grown) -> String {
+    let mib = grown.bytes >> 20;
+    match grown.packets {
+        None => format!("{mib} MiB on {}", grown.name),
+        Some(packets) => format!(
+            "{packets} packets on {} (at most {mib} MiB; this kernel counts no bytes there)",
+            grown.name
+        ),
     }
 }
 
@@ -203,12 +255,7 @@ fn words(seen: &Seen, seconds: f64) -> String {
                     Side::Prefill => "sent",
                     Side::Decode => "received",
                 };
-                format!(
-                    "{} {verb} {} MiB on {}",
-                    m.side.as_str(),
-                    m.bytes >> 20,
-                    m.name
-                )
+                format!("{} {verb} {}", m.side.as_str(), amount(&m.grown))
             })
             .collect();
         all.join(", ")
@@ -218,15 +265,12 @@ fn words(seen: &Seen, seconds: f64) -> String {
             "no traffic in {seconds:.0} s: what carries KV is not known; send requests meanwhile, or measure with --transfer"
         ),
         Seen::Over { movers } => {
-            let whose = if movers.iter().any(|m| m.rdma) {
+            let whose = if movers.iter().any(|m| m.grown.rdma) {
                 "ports count what the whole machine does"
             } else {
                 "over TCP or another protocol of the network stack"
             };
-            format!(
-                "{}; {whose}, and that it was KV does not show in counters",
-                list(movers)
-            )
+            format!("{}; {whose}", list(movers))
         }
         Seen::Other { movers } => format!(
             "{}; that did not go from the one to the other: other traffic, and what carries KV is not known",

@@ -49,11 +49,14 @@ fn bytes_that_leave_one_and_reach_the_other() {
         "{}",
         seen.sentence
     );
-    assert!(seen.sentence.contains("that it was KV does not show"));
     let Seen::Over { movers } = seen.seen else {
         unreachable!("{:?}", seen.seen)
     };
-    assert!(movers.iter().all(|m| m.name == "eth0" && !m.rdma));
+    assert!(
+        movers
+            .iter()
+            .all(|m| m.grown.name == "eth0" && !m.grown.rdma)
+    );
 }
 
 #[test]

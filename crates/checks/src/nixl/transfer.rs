@@ -110,17 +110,35 @@ fn run(view: &TransferView<'_>, findings: &mut Findings) {
             Reason::Disabled,
             format!("only planned (--dry-run): {plan}"),
         ),
-        Tried::NotBegun(why) => Finding::skipped(NAME, Reason::NotVisible, why.clone())
-            .because(&NOT_CARRIED_OUT)
-            .required(),
+        Tried::NotBegun(why) => {
+            let reason = if is_late(why) {
+                Reason::TimedOut
+            } else {
+                Reason::NotVisible
+            };
+            Finding::skipped(NAME, reason, why.clone())
+                .because(&NOT_CARRIED_OUT)
+                .required()
+        }
         Tried::Measured(transfer) => {
             if let Some(finding) = of_gpu(transfer) {
                 findings.push(view.about(finding));
             }
-            measured(transfer, view.explains)
+            let finding = measured(transfer, view.explains);
+            match &transfer.tool {
+                Some(tool) if tool == "nixlbench" => finding.note(BY_NIXLBENCH),
+                _ => finding,
+            }
         }
     };
     findings.push(view.about(finding));
+}
+
+/// What nixlbench is, and what its result does not say.
+const BY_NIXLBENCH: &str = "moved by nixlbench, with an agent of its own and its own buffers; it does not print the transport: UCX's protocol table and the counters of both ends do; its content is one pattern, so that a hash would not tell more";
+
+fn is_late(why: &str) -> bool {
+    why.contains("time was over") || why.contains("in time")
 }
 
 fn measured(transfer: &Transfer, explains: &[CheckResult]) -> Finding {
@@ -180,8 +198,7 @@ fn measured(transfer: &Transfer, explains: &[CheckResult]) -> Finding {
         }
         return finding;
     }
-    let late = stop.why.contains("time was over") || stop.why.contains("in time");
-    let reason = if late {
+    let reason = if is_late(&stop.why) {
         Reason::TimedOut
     } else if stop.step.is_none() || stop.step.as_deref() == Some("import") {
         Reason::NoTool

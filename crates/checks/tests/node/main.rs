@@ -15,8 +15,9 @@ use checks::CHECKS;
 
 /// Causes of measured transfers and of observed traffic: their cases are in `tests/transfer.rs`, and with real workers in
 /// the command line's own.
-const OF_TRANSFERS: [&str; 8] = [
+const OF_TRANSFERS: [&str; 9] = [
     "nixl-observed-no-traffic",
+    "nixl-observed-not-attributed",
     "nixl-observed-over-interface",
     "nixl-transfer-content-differs",
     "nixl-transfer-not-a-kv-worker",

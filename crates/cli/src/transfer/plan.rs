@@ -7,10 +7,10 @@ use cluster::Exec;
 use transfer::{Both, Memory, PROGRAM, Plan, Side};
 
 use super::pair::Pair;
-use crate::args::{PodArgs, TransferArgs};
+use crate::args::TransferArgs;
 
 /// The plan for a pair.
-pub(super) fn of(pair: &Pair<'_>, pods: &PodArgs, given: &TransferArgs) -> Plan {
+pub(super) fn of(pair: &Pair<'_>, seconds: u64, given: &TransferArgs) -> Plan {
     let mut memories = vec![Memory::Host];
     if pair.gpus {
         memories.push(Memory::Gpu);
@@ -20,7 +20,7 @@ pub(super) fn of(pair: &Pair<'_>, pods: &PodArgs, given: &TransferArgs) -> Plan 
     if let Some(largest) = given.largest {
         plan.legs.retain(|leg| leg.bytes <= largest);
     }
-    super::bounded(plan, pods.timeout.as_secs())
+    super::bounded(plan, seconds)
 }
 
 /// What is run in each container.

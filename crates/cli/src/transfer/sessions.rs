@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use transfer::{Both, Measurement, Plan, Streams};
 
 use super::pair::Pair;
+use crate::deadline::Deadline;
 
 /// Room for answers that nobody has read yet.
 const PIPE: usize = 256 * 1024;
@@ -16,15 +17,13 @@ const PIPE: usize = 256 * 1024;
 const LEFT_OVER: Duration = Duration::from_millis(500);
 /// What a program gets to end in order when it has closed its output.
 const GRACE: Duration = Duration::from_secs(2);
-/// What both programs get beyond their own time before nobody waits for them any more.
-const BEYOND: Duration = Duration::from_secs(20);
-
 /// Carries the plan out. Whatever happens, nothing of it runs on when this returns.
 pub(super) async fn measured(
     cluster: &Arc<dyn Cluster>,
     plan: &Plan,
     pair: &Pair<'_>,
     execs: &Both<Exec>,
+    deadline: &Deadline,
     stop: &Stop,
 ) -> Result<Measurement, String> {
     let time = Duration::from_secs(u64::from(plan.start_seconds));
@@ -39,12 +38,11 @@ pub(super) async fn measured(
     let (first, second) = (begun(first, &execs.prefill), begun(second, &execs.decode));
     let (prefill, first) = relayed(first?);
     let (decode, second) = relayed(second?);
-    let limit = Duration::from_secs(u64::from(plan.seconds)).saturating_add(BEYOND);
     let run = transfer::measure(plan, &pair.engines, prefill, decode);
     tokio::pin!(run);
     let mut measured = tokio::select! {
         measured = &mut run => measured,
-        () = over(limit, stop) => {
+        () = over(deadline, stop) => {
             // Without their streams the programs end, and what was measured until then is told.
             first.abort();
             second.abort();
@@ -69,9 +67,10 @@ pub(super) async fn measured(
     Ok(measured)
 }
 
-async fn over(limit: Duration, stop: &Stop) {
+/// The programs end a little before, by themselves.
+async fn over(deadline: &Deadline, stop: &Stop) {
     tokio::select! {
-        () = tokio::time::sleep(limit) => {}
+        () = tokio::time::sleep_until(deadline.end()) => {}
         () = stop.stopped() => {}
     }
 }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
+use crate::held::Held;
 use serde_json::{Value, json};
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
 
@@ -58,6 +60,8 @@ fn may_isolate() -> bool {
 
 /// Two workers and a cluster that has them as pods.
 pub(crate) struct Lab {
+    // Before their folder.
+    _held: Held,
     folder: tempfile::TempDir,
     pub(crate) api: StandIn,
     /// One after the other: together they take so long that their times are over.
@@ -122,23 +126,20 @@ impl Lab {
         }
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
-        let output = Command::new(repository().join("tests/lab/two-workers.sh"))
-            .arg("up")
-            .arg(folder.path())
-            .args(options)
-            .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let held = Held::up(folder.path(), options.iter().copied()).unwrap();
         let pod = |name: &str, node: &str| {
             let kubectl = folder.path().join("kubectl").display().to_string();
             let words = [&kubectl, "exec", "-i", name, "--"].map(str::to_owned);
+            let ip = if node == "node-a" {
+                "192.0.2.1"
+            } else {
+                "192.0.2.2"
+            };
             change(
                 Pod::worker(name)
                     .node(node)
+                    .set("/status/podIP", json!(ip))
+                    .set("/status/podIPs", json!([{ "ip": ip }]))
                     .behaviour(Behaviour::Process(words.into()))
                     .spec("image", json!("registry.example/vllm-runtime:1.0.0"))
                     .spec("command", json!(["python3", "-m", "dynamo.vllm"]))
@@ -160,6 +161,7 @@ impl Lab {
             .start()
             .unwrap();
         Some(Self {
+            _held: held,
             folder,
             api,
             _alone: alone,
@@ -219,6 +221,11 @@ impl Lab {
         self.folder.path().join("kubectl").display().to_string()
     }
 
+    /// A file of this lab.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// Runs a command in a worker.
     pub(crate) fn exec(&self, pod: &str, words: &[&str]) -> String {
         let output = Command::new(self.folder.path().join("kubectl"))
@@ -229,6 +236,23 @@ impl Lab {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// Makes the decode worker's engine read so many MiB of the other's; needs ENGINE_PULLS in their environment.
+    pub(crate) fn pull(&self, mib: u32) {
+        let file = |name: &str| self.folder.path().join(name);
+        let _none = std::fs::remove_file(file("pulled"));
+        std::fs::write(file("asked"), mib.to_string()).unwrap();
+        std::fs::rename(file("asked"), file("pull")).unwrap();
+        let until = Instant::now() + Duration::from_mins(1);
+        while !file("pulled").exists() {
+            let log = std::fs::read_to_string(file("decode-0.log")).unwrap_or_default();
+            assert!(
+                Instant::now() < until && !log.contains("Traceback"),
+                "{log}"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// What runs in a worker beside its engine.
     pub(crate) fn beside(&self, pod: &str) -> Vec<String> {
         self.exec(pod, &["ps", "-e", "-o", "pid=,args="])
@@ -236,14 +260,5 @@ impl Lab {
             .map(|line| line.trim().to_owned())
             .filter(|line| !line.starts_with("1 ") && !line.contains("ps -e -o"))
             .collect()
-    }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        let _over = Command::new(repository().join("tests/lab/two-workers.sh"))
-            .arg("down")
-            .arg(self.folder.path())
-            .output();
     }
 }

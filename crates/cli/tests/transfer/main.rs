@@ -10,7 +10,12 @@
     clippy::print_stderr
 )]
 
+mod bench;
 mod bounds;
+mod hangs;
+#[path = "../../../../tests/lab/held.rs"]
+mod held;
 mod lab;
 mod measured;
 mod observed;
+mod timeout;

@@ -1,4 +1,5 @@
-//! What is seen while engines transfer by themselves: which interface, how much, and never that it was KV.
+//! What is seen while engines transfer by themselves: which interface, how much, and that it was KV only where the
+//! engines' own connections and metrics say so.
 
 use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
@@ -89,10 +90,19 @@ fn engines_transfer(lab: &Lab, path: &str) -> u64 {
     plan.total_bytes()
 }
 
-/// `prefill sent 519 MiB on eth0`.
-fn mib(words: &str, verb: &str) -> u64 {
-    let rest = &words[words.find(verb).unwrap() + verb.len()..];
-    rest.split_whitespace().next().unwrap().parse().unwrap()
+/// Bytes that an end counted on eth0.
+fn bytes(report: &Value, pod: &str, sent: bool) -> u64 {
+    let moved = report["observed"]["moved"].as_array().unwrap();
+    let one = moved
+        .iter()
+        .find(|m| m["pod"] == pod && m["name"] == "eth0" && m["sent"] == sent)
+        .unwrap_or_else(|| panic!("{report}"));
+    assert_eq!(one["medium"], "interface");
+    one["bytes"].as_u64().unwrap()
+}
+
+fn within_5_percent(counted: u64, payload: u64) -> bool {
+    counted >= payload / 100 * 95 && counted <= payload / 100 * 105
 }
 
 #[test]
@@ -103,7 +113,7 @@ fn the_interface_that_carried_a_real_transfer_is_named_with_its_bytes() {
     };
     let begun = Instant::now();
     let child = begin(&lab, "20s", &[]);
-    let payload = engines_transfer(&lab, &path) >> 20;
+    let payload = engines_transfer(&lab, &path);
     let took = begun.elapsed();
     let (report, code) = end(child);
     let check = seen(&report);
@@ -112,19 +122,30 @@ fn the_interface_that_carried_a_real_transfer_is_named_with_its_bytes() {
         took < Duration::from_secs(20),
         "the machine is too slow for this test: {took:?}"
     );
-    assert_eq!(check["status"], "warn", "{check}");
-    assert_eq!(check["cause"], "nixl-observed-over-interface");
+    // A program beside the engines moved it: nothing of theirs says that it was KV.
+    assert_eq!(check["status"], "skipped", "{check}");
+    assert_eq!(check["cause"], "nixl-observed-not-attributed");
     assert_eq!(check["grade"], "observed");
     assert_eq!(check["subject"]["device"], "eth0");
-    for (verb, end) in [("prefill sent ", "sent"), ("decode received ", "received")] {
-        let counted = mib(words, verb);
-        assert!(
-            counted >= payload * 95 / 100 && counted <= payload * 105 / 100,
-            "{end} {counted} of {payload}: {words}"
-        );
+    for (pod, sent) in [("prefill-0", true), ("decode-0", false)] {
+        let counted = bytes(&report, pod, sent);
+        assert!(within_5_percent(counted, payload), "{counted} of {payload}");
     }
-    assert!(words.contains("that it was KV does not show"), "{words}");
-    assert_ne!(code, 0);
+    assert!(
+        words.contains("prefill sent") && words.contains("on eth0"),
+        "{words}"
+    );
+    assert!(words.contains("whether it was KV is not known"), "{words}");
+    let observed = &report["observed"];
+    assert_eq!(
+        (&observed["found"], &observed["over"]),
+        (&"between".into(), &"interface".into())
+    );
+    assert_eq!(observed["kv"], false);
+    let seconds = observed["milliseconds"].as_u64().unwrap() / 1000;
+    assert!((19..40).contains(&seconds), "{observed}");
+    // What else is wrong with these workers comes first: no RDMA device is there.
+    assert_eq!(code, 1);
     assert_eq!(report["transfer_validated"], false);
     // Its engine is told, too.
     assert!(
@@ -133,6 +154,58 @@ fn the_interface_that_carried_a_real_transfer_is_named_with_its_bytes() {
             .unwrap()
             .contains("the engine of decode-0 (process 1)")
     );
+}
+
+#[test]
+fn what_the_engines_themselves_moved_is_called_kv() {
+    let Some(path) = nixl("1.5.1") else { return };
+    let mut options = vec!["--engine", "--env", &path];
+    for setting in [
+        "ENGINE_PULLS=y",
+        "NIXL_TELEMETRY_ENABLE=y",
+        "NIXL_TELEMETRY_EXPORTER=prometheus",
+    ] {
+        options.extend(["--env", setting]);
+    }
+    let Some(lab) = Lab::up(&options) else { return };
+    // Engines connect when they transfer first.
+    lab.pull(16);
+    let child = begin(&lab, "20s", &[]);
+    let begun = Instant::now();
+    lab.pull(256);
+    assert!(
+        begun.elapsed() < Duration::from_secs(18),
+        "the machine is too slow for this test"
+    );
+    let (report, code) = end(child);
+    let check = seen(&report);
+    assert_eq!(check["status"], "warn", "{check}");
+    assert_eq!(check["cause"], "nixl-observed-over-interface");
+    assert_eq!(check["subject"]["device"], "eth0");
+    let words = check["detail"].as_str().unwrap();
+    assert!(words.contains("it was KV: the engines have"), "{words}");
+    let observed = &report["observed"];
+    assert_eq!(observed["kv"], true);
+    let payload = 256 << 20;
+    for (pod, sent) in [("prefill-0", true), ("decode-0", false)] {
+        let counted = bytes(&report, pod, sent);
+        assert!(within_5_percent(counted, payload), "{counted} of {payload}");
+    }
+    let engines = observed["engines"].as_array().unwrap();
+    assert_eq!(engines.len(), 2);
+    for engine in engines {
+        assert!(
+            engine["connections_to_peer"].as_u64().unwrap() > 0,
+            "{engine}"
+        );
+    }
+    let decode = engines.iter().find(|e| e["pod"] == "decode-0").unwrap();
+    assert_eq!(decode["kv_bytes"], payload, "{decode}");
+    assert_eq!(decode["kv_metric"], "agent_rx_bytes_total");
+    assert_ne!(report["readiness"], "trusted");
+    assert_eq!(report["coverage"]["pairs_proven"], 0);
+    // What else is wrong with these workers comes first: no RDMA device is there.
+    assert_eq!(code, 1, "{report}");
 }
 
 #[test]
@@ -154,6 +227,8 @@ fn without_traffic_nothing_is_known() {
                 .starts_with("no traffic in")
         );
         assert_eq!(report["transfer_validated"], false);
+        assert_eq!(report["observed"]["found"], "nothing");
+        assert_eq!(report["observed"]["moved"], serde_json::json!([]));
         // A look and two small ones in each, and nothing stays.
         assert_eq!(lab.api.execs().len() - before, 6);
         for pod in ["prefill-0", "decode-0"] {
@@ -180,6 +255,7 @@ fn without_traffic_nothing_is_known() {
     let check = seen(&report);
     assert_eq!(check["status"], "skipped", "{check}");
     assert!(check["fix"].as_str().unwrap().contains("--peer"));
+    assert_eq!(report["observed"]["found"], "one-end");
 }
 
 #[test]
@@ -222,10 +298,14 @@ fn other_traffic_is_not_called_kv() {
     let check = seen(&report);
     let words = check["detail"].as_str().unwrap();
     assert!(
-        words.contains("eth0") && words.contains("that it was KV does not show"),
+        words.contains("eth0") && words.contains("whether it was KV is not known"),
         "{words}"
     );
+    assert_eq!(check["status"], "skipped");
+    assert_eq!(check["cause"], "nixl-observed-not-attributed");
     assert_eq!(check["grade"], "observed");
+    assert_eq!(report["observed"]["kv"], false);
+    assert_ne!(report["readiness"], "degraded");
     assert_eq!(report["coverage"]["pairs_tested"], 0);
     assert_eq!(report["coverage"]["pairs_proven"], 0);
 }

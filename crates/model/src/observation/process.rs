@@ -42,6 +42,15 @@ pub struct Listener {
     pub process: Option<u32>,
 }
 
+/// A TCP connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Connection {
+    /// Own address and port.
+    pub local: (IpAddr, u16),
+    /// The peer's.
+    pub remote: (IpAddr, u16),
+}
+
 /// One process of an engine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Process {
@@ -69,6 +78,8 @@ pub struct Process {
     pub open_devices: Fact<Vec<String>>,
     /// Established TCP connections to other machines.
     pub tcp_connections: Fact<u32>,
+    /// The first of them.
+    pub connections: Fact<Vec<Connection>>,
     /// Connected RDMA queue pairs that it owns, by device; those that lead to itself apart.
     pub queue_pairs: BTreeMap<String, Fact<u32>>,
     /// Files that its settings name, or that a library reads unasked, by path: whether they are there.
@@ -88,6 +99,7 @@ merge_fields!(Process {
     namespaces,
     open_devices,
     tcp_connections,
+    connections,
     queue_pairs,
     files
 });

@@ -7,10 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use model::Reason;
-use model::observation::process::Listener;
+use model::observation::process::{Connection, Listener};
 use model::observation::{Fact, Observation};
 
 use super::facts::{Facts, origin};
+
+/// An engine has one to each peer and rail; a broken one may have any number.
+const MAX_CONNECTIONS: usize = 1024;
 
 struct Socket {
     local: (IpAddr, u16),
@@ -69,14 +72,23 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
         let Some(inodes) = owned.get(pid).filter(|inodes| !inodes.is_empty()) else {
             continue;
         };
-        let others = read.iter().filter(|socket| {
-            !socket.listens
-                && inodes.contains(&socket.inode)
-                && !socket.remote.0.is_loopback()
-                && socket.remote.0 != socket.local.0
-        });
-        let count = u32::try_from(others.count()).unwrap_or(u32::MAX);
+        let others: Vec<Connection> = read
+            .iter()
+            .filter(|socket| {
+                !socket.listens
+                    && inodes.contains(&socket.inode)
+                    && !socket.remote.0.is_loopback()
+                    && socket.remote.0 != socket.local.0
+            })
+            .map(|socket| Connection {
+                local: socket.local,
+                remote: socket.remote,
+            })
+            .collect();
+        let count = u32::try_from(others.len()).unwrap_or(u32::MAX);
         process.tcp_connections = Fact::seen(count, origin(first));
+        let kept = others.into_iter().take(MAX_CONNECTIONS).collect();
+        process.connections = Fact::seen(kept, origin(first));
     }
 }
 

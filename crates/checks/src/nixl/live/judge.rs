@@ -72,6 +72,7 @@ pub fn judge_nixl_here(facts: &NodeFacts, steps: Vec<NextStep>) -> Report {
         command: "nixl",
         scope: Vec::new(),
         transfers: Vec::new(),
+        observed: None,
         deployments: Vec::new(),
         coverage: coverage(facts, &results),
         results,

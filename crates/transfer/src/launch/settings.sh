@@ -1,6 +1,6 @@
-# Starts the program beside an engine with the engine's own settings of transports, which never leave the container.
-# POSIX sh. Arguments: process of the engine or nothing; seconds; folder of its NIXL package or nothing; what reads the
-# program from standard input; NAME=VALUE that hold whatever the engine has.
+# Starts a program beside an engine with the engine's own settings of transports, which never leave the container.
+# POSIX sh. Arguments: process of the engine or nothing; seconds; folder of its NIXL package or nothing; what is started;
+# NAME=VALUE that hold whatever the engine has. What follows it starts the program with "$@" as its environment.
 pid=$1 limit=$2 site=$3 boot=$4
 shift 4
 forced=' '
@@ -35,17 +35,3 @@ for word in $(tr '\000\n' '\n\001' <"$from" 2>/dev/null); do
     set -- "$@" "$word"
 done
 [ -z "$site" ] || [ -n "$held" ] || set -- "$@" "PYTHONPATH=$site"
-program=
-# Its bindings fit its own interpreter; without them the first one of its path does as well as any.
-if [ -n "$pid" ] && { [ -n "$site" ] || ! command -v python3 >/dev/null 2>&1; }; then
-    program=$(readlink "/proc/$pid/exe" 2>/dev/null)
-    case ${program##*/} in
-        python* | pypy*) [ -x "$program" ] || program= ;;
-        *) program= ;;
-    esac
-fi
-[ -n "$program" ] || program=python3
-if command -v timeout >/dev/null 2>&1; then
-    exec env -i "$@" timeout -k 5 "$limit" "$program" -u -c "$boot"
-fi
-exec env -i "$@" "$program" -u -c "$boot"

@@ -69,7 +69,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand no
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l as-group -d 'Group to act as; may be given several times' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l request-timeout -d 'How long one request to the API server may take (30s, 2m)' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l timeout -d 'How long one container may take (60s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l timeout -d 'How long one container may take, or with --transfer and --observe all of the command (60s, 2m)' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l concurrency -d 'Containers that are looked into at once' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -98,14 +98,14 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ni
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l as-group -d 'Group to act as; may be given several times' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l request-timeout -d 'How long one request to the API server may take (30s, 2m)' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l timeout -d 'How long one container may take (60s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l timeout -d 'How long one container may take, or with --transfer and --observe all of the command (60s, 2m)' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l concurrency -d 'Containers that are looked into at once' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l peer -d 'The pod at the other end' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l peer-container -d 'Its container; that of --container without it' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l peer-namespace -d 'Its namespace; that of --namespace without it' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l rate -d 'Move so many bytes a second at most, on average (500M, 2G)' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l largest -d 'Transfer blocks of so many bytes at most (64M without it); below 16M no rate is judged' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l observe -d 'Look at the counters of interfaces and RDMA ports before and after so long, while real requests run' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l observe -d 'Look at the counters of interfaces and RDMA ports before and after so long, while real requests run; --timeout bounds all of it' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -116,7 +116,7 @@ unproven\t'Also a deployment that nothing has proven'
 never\t'Never: 1 and 3 become 0'"
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l all -d 'Every pod of the namespace that looks like a KV worker, by its labels or its engine\'s flags'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l debug-pods -d 'Print a pod (YAML) for each of the pods, with the same node, resources, claims and networks and another image, for workers whose image has no NIXL; nothing is applied'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l transfer -d 'Measure a real transfer between --pod and --peer with their own NIXL and their engines\' settings, and tell what carried it. It moves some hundred MiB and takes 64 MiB of memory in each; --timeout bounds it'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l transfer -d 'Measure a real transfer between --pod and --peer with their own NIXL and their engines\' settings, and tell what carried it. It moves some hundred MiB and takes 64 MiB of memory in each; --timeout bounds all of it'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l dry-run -d 'Print what would run where, and run nothing in a worker'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l force -d 'Make a NIXL agent, and transfer, also in a pod that does not look like a prefill or decode worker'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s v -l verbose -d 'Tell every result in full'

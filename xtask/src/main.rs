@@ -3,6 +3,7 @@
 
 mod bench;
 mod bench_pods;
+mod bench_transfer;
 mod blocks;
 mod generate;
 mod markdown;
@@ -41,6 +42,8 @@ enum Task {
         #[arg(default_values_t = [200])]
         pods: Vec<usize>,
     },
+    /// Measure `nixl --transfer` against a script that makes the same calls of NIXL (needs root, and wheels of NIXL)
+    BenchTransfer,
     /// Parse all files of a directory and do nothing with them (the other side of a comparison)
     #[command(hide = true)]
     BareEvents {
@@ -55,6 +58,9 @@ fn main() -> ExitCode {
         Task::Bench { recipes } => bench::run(&root(), recipes).map(|text| shown(&text)),
         Task::BenchPods { pods } => bench::release(&root())
             .and_then(|binary| bench_pods::run(&binary, &pods))
+            .map(|text| shown(&text)),
+        Task::BenchTransfer => bench::release(&root())
+            .and_then(|binary| bench_transfer::run(&root(), &binary))
             .map(|text| shown(&text)),
         Task::BareEvents { directory } => bench::bare_events(&directory).map(|text| shown(&text)),
     };

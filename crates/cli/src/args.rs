@@ -242,7 +242,7 @@ pub struct PodArgs {
     /// How long one request to the API server may take (30s, 2m)
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     pub request_timeout: Duration,
-    /// How long one container may take (60s, 2m)
+    /// How long one container may take, or with --transfer and --observe all of the command (60s, 2m)
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
     /// Containers that are looked into at once

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by .ci/vm, .ci/rdma-transfer and .ci/rdma-nixl: a virtual machine with kernel RDMA devices (soft-RoCE), with KVM
+# Sourced by .ci/vm and .ci/rdma-transfer: a virtual machine with kernel RDMA devices (soft-RoCE), with KVM
 # where that works and without it elsewhere. Whatever keeps it from coming about is no fault of ours: it is said, and exit
 # code 77 says that it was skipped. What was seen in it is judged by who calls this.
 

@@ -14,6 +14,8 @@
 #                           (a file DIR/pull makes the one of decode-0 read from the other; see there)
 #   --env NAME=VALUE        in the environment of both engines (may be repeated)
 #   --prefill-env, --decode-env   of one of them
+#   --device                /sys shows an RDMA device, bnxt_re0, with an active port and a device node: what no library can
+#                           open, because no driver is behind it, and no provider for it is there
 #
 # Needs root, unshare, nsenter and ip. Addresses (192.0.2.1 and 192.0.2.2 on eth0) exist inside of the namespaces only.
 # Afterwards DIR has:
@@ -44,12 +46,41 @@ down() {
     done
 }
 
+# An RDMA device in the mounts of a worker, and nowhere else.
+device() {
+    local dev="$1/$2.dev" etc="$1/$2.etc" class="$1/$2.class"
+    mkdir -p "$dev" "$etc" "$class"
+    cp -a /sys/class/net "$class/"
+    mount -t tmpfs tmpfs /sys/class
+    cp -a "$class/net" /sys/class/
+    mkdir -p /sys/class/infiniband_verbs/uverbs0 /sys/class/infiniband/bnxt_re0/ports/1
+    echo 6 >/sys/class/infiniband_verbs/abi_version
+    echo bnxt_re0 >/sys/class/infiniband_verbs/uverbs0/ibdev
+    echo 1 >/sys/class/infiniband_verbs/uverbs0/abi_version
+    echo 231:192 >/sys/class/infiniband_verbs/uverbs0/dev
+    echo "1: CA" >/sys/class/infiniband/bnxt_re0/node_type
+    echo "4: ACTIVE" >/sys/class/infiniband/bnxt_re0/ports/1/state
+    echo Ethernet >/sys/class/infiniband/bnxt_re0/ports/1/link_layer
+    mount -t tmpfs tmpfs "$dev"
+    cp -a /dev/{null,zero,full,random,urandom,tty,fd,stdin,stdout,stderr} "$dev/"
+    mkdir "$dev/infiniband" "$dev/shm"
+    mknod "$dev/infiniband/uverbs0" c 231 192
+    mount --bind "$dev" /dev
+    # What a distribution's rdma-core says there is.
+    mount -t tmpfs tmpfs "$etc"
+    mkdir "$etc/upper" "$etc/work"
+    mount -t overlay -o "lowerdir=/etc,upperdir=$etc/upper,workdir=$etc/work" overlay /etc
+    mkdir -p /etc/libibverbs.d
+    echo "driver bnxt_re" >/etc/libibverbs.d/bnxt_re.driver
+}
+
 # What runs first in a worker.
 first() {
     local name="$1" dir="$2" engine="$3"
     shift 3
     hostname "$name"
     mount -t sysfs sysfs /sys 2>/dev/null || true
+    [ "$engine" != device ] || { engine=yes; device "$dir" "$name"; }
     mount -t tmpfs tmpfs /dev/shm
     ip link set lo up
     : >"$dir/$name.ready"
@@ -110,6 +141,7 @@ up() {
         case "$1" in
             --share-pid) share=yes ;;
             --engine) engine=yes ;;
+            --device) engine=device ;;
             --env) both+=("$2"); shift ;;
             --prefill-env) prefill+=("$2"); shift ;;
             --decode-env) decode+=("$2"); shift ;;
@@ -141,7 +173,7 @@ up() {
         sleep 0.02
         waited=$((waited + 1))
     done
-    if [ "$engine" = yes ]; then
+    if [ "$engine" != no ]; then
         waited=0
         until grep -q '^engine ready' "$dir/prefill-0.log" && grep -q '^engine ready' "$dir/decode-0.log"; do
             [ "$waited" -lt 600 ] || die "an engine does not start: $(tail -n 3 "$dir"/*.log)"

@@ -3,6 +3,7 @@
 
 mod bench;
 mod bench_pods;
+mod bench_transfer;
 mod blocks;
 mod generate;
 mod markdown;
@@ -48,6 +49,8 @@ enum Task {
         #[arg(default_values_t = [500, 1000, 5000])]
         workers: Vec<usize>,
     },
+    /// Measure `nixl --transfer` against a script that makes the same calls of NIXL (needs root, and wheels of NIXL)
+    BenchTransfer,
     /// Parse all files of a directory and do nothing with them (the other side of a comparison)
     #[command(hide = true)]
     BareEvents {
@@ -65,6 +68,9 @@ fn main() -> ExitCode {
             .map(|text| shown(&text)),
         Task::BenchCheck { workers } => bench::release(&root())
             .and_then(|binary| bench_pods::run(&binary, &workers, What::Check))
+            .map(|text| shown(&text)),
+        Task::BenchTransfer => bench::release(&root())
+            .and_then(|binary| bench_transfer::run(&root(), &binary))
             .map(|text| shown(&text)),
         Task::BareEvents { directory } => bench::bare_events(&directory).map(|text| shown(&text)),
     };

@@ -76,6 +76,17 @@ pub fn judge_nixl(facts: &NixlFacts, scope: Vec<String>) -> Report {
     }
 }
 
+/// What only both ends of a transfer together tell, of a prefill and a decode worker.
+pub fn judge_ends(prefill: &Observation, decode: &Observation) -> Vec<CheckResult> {
+    let side = |role: Role, seen: &Observation| Side {
+        role: Some(role.as_str()),
+        files: [role.as_str().to_owned()].into(),
+        seen: seen.clone(),
+        ..Side::default()
+    };
+    of_both(&[side(Role::Prefill, prefill), side(Role::Decode, decode)])
+}
+
 /// All files as one picture.
 fn whole(facts: &NixlFacts) -> NodeFacts {
     let mut observation = Observation::default();

@@ -9,6 +9,7 @@ use crate::finding::Findings;
 use crate::nixl::PAYLOAD;
 use crate::nixl::transfer::{self, TransferView, Tried};
 use crate::nixl::transfer_path;
+use crate::nixl::two_sides;
 use crate::node::rdma_devices::SOFTWARE;
 use crate::registry::CHECKS;
 
@@ -197,6 +198,12 @@ pub(crate) fn of_messages(
             } else {
                 decode
             };
+            if result.name == two_sides::NAME {
+                result.subject.clone_from(subject);
+                result.required = false;
+                result.sources.clear();
+                return result;
+            }
             result.subject = Subject {
                 deployment: subject.deployment.clone(),
                 roles: vec![role],

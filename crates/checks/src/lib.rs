@@ -46,7 +46,7 @@ pub use fixes::{Change, Fix, fixes};
 pub use gathered::{Declared, DeclaredBy, Gathered};
 pub use inputs::PROBLEMS;
 pub use judge::{judge_env, judge_env_once, judge_env_with, shell_word};
-pub use judge_nixl::{NixlFacts, judge_nixl};
+pub use judge_nixl::{NixlFacts, judge_ends, judge_nixl};
 pub use judge_node::{NodeFacts, judge_node};
 pub use judge_observed::judge_observed;
 pub use judge_pods::{Around, ProbedPod, judge_check, judge_nixl_pods, judge_pods};

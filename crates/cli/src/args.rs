@@ -248,7 +248,7 @@ pub struct PodArgs {
     /// How long one request to the API server may take (30, 30s, 1m); 0 is without end, as with kubectl
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration_or_none)]
     pub request_timeout: Duration,
-    /// How long one container may take (60s, 2m)
+    /// How long one container may take, or with --transfer and --observe all of the command (60s, 2m)
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
     /// Containers that are looked into at once

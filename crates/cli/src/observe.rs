@@ -153,11 +153,7 @@ async fn counters(
     let mut command = ["sh", "-c", transfer::COUNTERS, "counters"]
         .map(str::to_owned)
         .to_vec();
-    command.extend(
-        engines::metric_ports(pod)
-            .iter()
-            .map(|port| port.to_string()),
-    );
+    command.extend(engines::metric_ports(pod).iter().map(u16::to_string));
     let exec = Exec {
         namespace: pod.object.namespace.clone(),
         pod: pod.object.name.clone(),

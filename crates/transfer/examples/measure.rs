@@ -1,5 +1,5 @@
 //! Measures between two workers that are reached by command prefixes: `measure PREFIX_OF_PREFILL :: PREFIX_OF_DECODE`.
-//! The environment of this program is the engines'. `LARGEST`, `REPEATS`, `START` and `CONTROL` change the plan, `SAVE` keeps the
+//! The environment of this program is the engines'; `PREFILL=NAME=VALUE` is a setting of the first one alone. `LARGEST`, `REPEATS`, `START` and `CONTROL` change the plan, `SAVE` keeps the
 //! measurement in a file, `SHOW` prints it.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::print_stderr)]
 
@@ -19,6 +19,13 @@ fn main() {
         environment,
         ..Engine::default()
     };
+    let mut first_engine = engine.clone();
+    if let Ok(text) = std::env::var("PREFILL") {
+        let (name, value) = text.split_once('=').unwrap();
+        first_engine
+            .environment
+            .insert(name.to_owned(), value.to_owned());
+    }
     let mut plan = Plan::both_ways_of_engines(&[Memory::Host]);
     if let Ok(largest) = std::env::var("LARGEST") {
         let largest: u64 = largest.parse().unwrap();
@@ -44,19 +51,19 @@ fn main() {
         .build()
         .unwrap();
     let measured = runtime.block_on(async {
-        let command = if control {
-            Command::control(&engine, plan.seconds)
-        } else {
-            Command::new(&engine, plan.seconds)
-        };
-        let start = |prefix: &Vec<String>| {
+        let start = |prefix: &Vec<String>, engine: &Engine| {
+            let command = if control {
+                Command::control(engine, plan.seconds)
+            } else {
+                Command::new(engine, plan.seconds)
+            };
             let argv: Vec<String> = prefix.iter().chain(&command.argv).cloned().collect();
             local::spawn(&argv).unwrap()
         };
-        let (one, first) = start(&prefixes[0]);
-        let (two, second) = start(&prefixes[1]);
+        let (one, first) = start(&prefixes[0], &first_engine);
+        let (two, second) = start(&prefixes[1], &engine);
         let engines = Both {
-            prefill: engine.clone(),
+            prefill: first_engine.clone(),
             decode: engine.clone(),
         };
         let measured = measure(&plan, &engines, first, second).await;

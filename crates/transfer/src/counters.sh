@@ -25,14 +25,11 @@ for port in /sys/class/infiniband/*/ports/*; do
     done
 done 2>/dev/null
 page() { # PORT
-    if command -v curl >/dev/null; then
-        curl -s -m 3 --noproxy '*' "http://127.0.0.1:$1/metrics"
-    elif command -v python3 >/dev/null; then
+    # One that is there need not work.
+    curl -fs -m 3 --noproxy '*' "http://127.0.0.1:$1/metrics" ||
         python3 -c 'import sys, urllib.request as u
-print(u.build_opener(u.ProxyHandler({})).open("http://127.0.0.1:%s/metrics" % sys.argv[1], timeout=3).read(8 << 20).decode())' "$1"
-    elif command -v wget >/dev/null; then
+print(u.build_opener(u.ProxyHandler({})).open("http://127.0.0.1:%s/metrics" % sys.argv[1], timeout=3).read(8 << 20).decode())' "$1" ||
         no_proxy='*' wget -q -T 3 -O - "http://127.0.0.1:$1/metrics"
-    fi
 }
 IFS=' '
 for port in $metrics; do

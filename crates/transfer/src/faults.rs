@@ -13,6 +13,7 @@ use crate::side::Side;
 /// What the checks of NIXL's and UCX's messages say about the output of both ends.
 pub fn faults(measured: &Measurement) -> Vec<(Side, CheckResult)> {
     let mut all = Vec::new();
+    let mut seen = Vec::new();
     for side in Side::ALL {
         let end = measured.ends.of(side);
         let mut observation = probe::recognise(side.as_str(), &end.output);
@@ -28,6 +29,7 @@ pub fn faults(measured: &Measurement) -> Vec<(Side, CheckResult)> {
             let fact = Fact::seen(value.clone(), Origin::whole(&from));
             observation.process.environment.insert(name.clone(), fact);
         }
+        seen.push(observation.clone());
         let facts = NodeFacts {
             observation,
             role: Some(match side {
@@ -53,6 +55,13 @@ pub fn faults(measured: &Measurement) -> Vec<(Side, CheckResult)> {
         if let Some(result) = end.unanswered().and_then(blocked) {
             all.push((side, result));
         }
+    }
+    // Two ends that differ and transfer all the same are no fault.
+    if measured.stop.is_some()
+        && let [prefill, decode] = seen.as_slice()
+    {
+        let ends = checks::judge_ends(prefill, decode);
+        all.extend(ends.into_iter().map(|result| (Side::Decode, result)));
     }
     all.extend(crate::silent::silent(measured));
     all

@@ -43,6 +43,8 @@ pub(crate) struct Link {
     /// Ends the readers with the link.
     _readers: JoinSet<()>,
     printed: Vec<u8>,
+    /// It said how it ended.
+    told_end: bool,
     pub(crate) end: EndRecord,
 }
 
@@ -60,6 +62,7 @@ impl Link {
             output,
             _readers: readers,
             printed: Vec::new(),
+            told_end: false,
             end: EndRecord::default(),
         }
     }
@@ -103,6 +106,7 @@ impl Link {
                 answer = timeout_at(until, self.answers.recv()) => match answer {
                     Err(_) => return Err(Silence::Late),
                     Ok(None) => {
+                        self.end.lost |= !self.told_end;
                         self.drain(Duration::from_secs(1)).await;
                         return Err(Silence::Over(self.last_words()));
                     }
@@ -136,6 +140,7 @@ impl Link {
                     signal,
                     left_out,
                 } => {
+                    self.told_end = true;
                     self.end.finished |= finished;
                     self.end.left_out = left_out;
                     // After it has said all, a crash at exit is none: destructors of two copies of libnl do that.

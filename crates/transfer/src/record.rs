@@ -55,6 +55,8 @@ pub struct EndRecord {
     pub finished: bool,
     /// The signal that ended it before that.
     pub signal: Option<i32>,
+    /// Its stream ended before it said how it ended: it was killed, or the connection to it broke.
+    pub lost: bool,
 }
 
 impl EndRecord {

@@ -54,13 +54,25 @@ fn end(end: TransferEnd, record: &EndRecord) -> TransferEnd {
 
 fn stop(measured: &Measurement, at: &Stop) -> TransferStop {
     let end = measured.ends.of(at.side);
+    let peer = measured.ends.of(at.side.other());
+    // What NIXL says of a peer that is gone is no fault of NIXL's.
+    let alone = peer.lost && !peer.finished;
     TransferStop {
         side: at.side.as_str().to_owned(),
         step: at.step.clone(),
-        why: at.why.clone(),
+        why: if alone && !end.lost {
+            format!(
+                "{}; the program in the {} worker was gone by then: it was killed, or the connection to it broke",
+                at.why,
+                at.side.other().as_str()
+            )
+        } else {
+            at.why.clone()
+        },
         // A connection that nobody answers is waited for inside of NIXL.
-        by_nixl: (end.error.is_some() && at.step.as_deref() != Some("import"))
-            || end.unanswered().is_some(),
+        by_nixl: !alone
+            && ((end.error.is_some() && at.step.as_deref() != Some("import"))
+                || end.unanswered().is_some()),
     }
 }
 

@@ -87,7 +87,7 @@ fn a_limit_of_locked_memory_is_named_and_bounded() {
     };
     // UCX tells it for ever, and NIXL never comes back: the programs were ended, and their output was bounded.
     let stop = measured.stop.as_ref().expect("it cannot register memory");
-    assert_eq!(stop.step.as_deref(), Some("backend"), "{stop:?}");
+    assert!(stop.why.contains("in time"), "{stop:?}");
     assert!(measured.legs.is_empty());
     for side in Side::ALL {
         let end = measured.ends.of(side);
@@ -100,4 +100,21 @@ fn a_limit_of_locked_memory_is_named_and_bounded() {
         .filter_map(|(_, r)| r.cause)
         .collect();
     assert!(causes.contains(&"memlock-low"), "{causes:?}");
+}
+
+#[test]
+fn rdma_alone_on_one_side_and_tcp_alone_on_the_other_is_named() {
+    let Some(measured) = measurement("mixed") else {
+        return;
+    };
+    let stop = measured.stop.as_ref().expect("nothing connects them");
+    assert_eq!(stop.step.as_deref(), Some("connect"), "{stop:?}");
+    let causes: Vec<_> = faults(&measured)
+        .iter()
+        .filter_map(|(_, r)| r.cause)
+        .collect();
+    assert!(
+        causes.contains(&"prefill-decode-asymmetric-fabric"),
+        "{causes:?}"
+    );
 }

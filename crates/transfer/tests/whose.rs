@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use model::observation::process::Connection;
@@ -25,7 +26,7 @@ fn moved(eth0: u64, port: Option<(&str, u64)>) -> (Both<Counted>, Both<Counted>)
                 ["port_xmit_data", "port_rcv_data"]
             };
             for name in names {
-                text.push_str(&format!("port rxe0:1 {name} {grown}\n"));
+                let _infallible = writeln!(text, "port rxe0:1 {name} {grown}");
             }
         }
         read_counters(&(text + "end\n")).expect("it is whole")
@@ -69,7 +70,7 @@ fn counted(mib: u64) -> Both<Option<Metric>> {
 }
 
 fn said(
-    moved: (Both<Counted>, Both<Counted>),
+    moved: &(Both<Counted>, Both<Counted>),
     opened: &Both<Opened>,
     metrics: &Both<Option<Metric>>,
 ) -> Option<Whose> {
@@ -85,7 +86,7 @@ fn unknown(said: Option<Whose>) -> String {
 
 #[test]
 fn connections_and_metrics_that_agree_make_it_kv() {
-    match said(moved(102, None), &connected(), &counted(100)) {
+    match said(&moved(102, None), &connected(), &counted(100)) {
         Some(Whose::Kv(why)) => {
             assert!(why.contains("a connection to each other"), "{why}");
             assert!(
@@ -103,23 +104,23 @@ fn one_of_them_alone_does_not() {
         prefill: None,
         decode: None,
     };
-    let why = unknown(said(moved(102, None), &connected(), &none));
+    let why = unknown(said(&moved(102, None), &connected(), &none));
     assert!(why.contains("no metrics of KV"), "{why}");
     // Sockets that could not be read, and those of others.
     let closed = Both::<Opened> {
         prefill: Opened::default(),
         decode: Opened::default(),
     };
-    let why = unknown(said(moved(102, None), &closed, &counted(100)));
+    let why = unknown(said(&moved(102, None), &closed, &counted(100)));
     assert!(why.contains("could not be read"), "{why}");
     let mut others = connected();
     others.decode.connections = Some(Vec::new());
-    let why = unknown(said(moved(102, None), &others, &counted(100)));
+    let why = unknown(said(&moved(102, None), &others, &counted(100)));
     assert!(why.contains("no connection to each other"), "{why}");
     // The connection is on another interface.
     let mut elsewhere = connected();
     elsewhere.prefill.addresses = BTreeMap::from([(address(1), "net1".to_owned())]);
-    let why = unknown(said(moved(102, None), &elsewhere, &counted(100)));
+    let why = unknown(said(&moved(102, None), &elsewhere, &counted(100)));
     assert!(why.contains("no connection to each other there"), "{why}");
 }
 
@@ -136,7 +137,7 @@ fn metrics_that_do_not_fit_what_moved_do_not() {
             "does not fit",
         ),
     ] {
-        let why = unknown(said(moved, &connected(), &counted(metric)));
+        let why = unknown(said(&moved, &connected(), &counted(metric)));
         assert!(why.contains(says), "{why}");
     }
 }
@@ -148,11 +149,11 @@ fn queue_pairs_take_the_place_of_connections() {
         end.queue_pairs = BTreeMap::from([("rxe0".to_owned(), 2)]);
     }
     for port in [("words", 110 * MIB / 4), ("packets", 110 * MIB / 4096)] {
-        match said(moved(0, Some(port)), &pairs, &counted(100)) {
+        match said(&moved(0, Some(port)), &pairs, &counted(100)) {
             Some(Whose::Kv(why)) => assert!(why.contains("4 on rxe0"), "{why}"),
             other => panic!("{other:?}"),
         }
-        let why = unknown(said(moved(0, Some(port)), &connected(), &counted(100)));
+        let why = unknown(said(&moved(0, Some(port)), &connected(), &counted(100)));
         assert!(why.contains("no queue pair"), "{why}");
     }
     // Where only packets are counted, that is said.
@@ -167,5 +168,5 @@ fn queue_pairs_take_the_place_of_connections() {
         seen.sentence
     );
     // Nothing moved: nothing is said.
-    assert_eq!(said(moved(0, None), &pairs, &counted(100)), None);
+    assert_eq!(said(&moved(0, None), &pairs, &counted(100)), None);
 }

@@ -18,7 +18,7 @@ use crate::nixl::sides::Side;
 use crate::nixl::ucx_connections::{BLOCKED, REFUSED, WRONG_INTERFACE, of_bridge};
 use crate::node::ucx_transports::{Family, family};
 
-const NAME: &str = "nixl/two-sides";
+pub(crate) const NAME: &str = "nixl/two-sides";
 
 /// The check.
 pub(crate) const CHECK: Check = Check {

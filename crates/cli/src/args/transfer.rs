@@ -20,7 +20,7 @@ pub struct TransferArgs {
     #[arg(long, value_name = "NAMESPACE", requires = "peer")]
     pub peer_namespace: Option<String>,
     /// Measure a real transfer between --pod and --peer with their own NIXL and their engines' settings, and tell what
-    /// carried it. It moves some hundred MiB and takes 64 MiB of memory in each; --timeout bounds it
+    /// carried it. It moves some hundred MiB and takes 64 MiB of memory in each; --timeout bounds all of it
     #[arg(long, requires_all = ["pod", "peer"])]
     pub transfer: bool,
     /// Move so many bytes a second at most, on average (500M, 2G)
@@ -35,7 +35,8 @@ pub struct TransferArgs {
     /// Make a NIXL agent, and transfer, also in a pod that does not look like a prefill or decode worker
     #[arg(long, conflicts_with = "from")]
     pub force: bool,
-    /// Look at the counters of interfaces and RDMA ports before and after so long, while real requests run
+    /// Look at the counters of interfaces and RDMA ports before and after so long, while real requests run; --timeout bounds
+    /// all of it
     #[arg(long, value_name = "TIME", requires = "pod", conflicts_with = "transfer", value_parser = duration)]
     pub observe: Option<Duration>,
 }

@@ -165,12 +165,17 @@ pub(crate) struct Lab {
 impl Lab {
     /// None, with the reason printed, where it cannot be.
     pub(crate) fn up(version: &str, settings: &[&str]) -> Option<Self> {
+        Self::with(version, &["--engine"], settings)
+    }
+
+    /// The same with other options of the script.
+    pub(crate) fn with(version: &str, options: &[&'static str], settings: &[&str]) -> Option<Self> {
         let path = nixl(version)?;
         if !may_isolate() {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        let mut options = vec!["--engine"];
+        let mut options: Vec<&str> = options.to_vec();
         // A later one of the same name wins.
         for setting in [path.as_str()].into_iter().chain(settings.iter().copied()) {
             options.extend(["--env", setting]);
@@ -203,24 +208,19 @@ impl Lab {
         run(&self.api, &all).json()
     }
 
-    /// What runs in a worker beside its engine.
-    pub(crate) fn beside(&self, pod: &str) -> Vec<String> {
+    /// Runs a command in a worker.
+    pub(crate) fn exec(&self, pod: &str, words: &[&str]) -> String {
         let output = Command::new(self.folder.path().join("kubectl"))
-            .args([
-                "exec",
-                "-i",
-                "-n",
-                "lab",
-                pod,
-                "--",
-                "ps",
-                "-e",
-                "-o",
-                "pid=,args=",
-            ])
+            .args(["exec", "-i", "-n", "lab", pod, "--"])
+            .args(words)
             .output()
             .unwrap();
-        String::from_utf8_lossy(&output.stdout)
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// What runs in a worker beside its engine.
+    pub(crate) fn beside(&self, pod: &str) -> Vec<String> {
+        self.exec(pod, &["ps", "-e", "-o", "pid=,args="])
             .lines()
             .map(|line| line.trim().to_owned())
             .filter(|line| !line.starts_with("1 ") && !line.contains("ps -e -o"))

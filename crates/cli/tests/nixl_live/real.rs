@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::lab::{Lab, causes, has, nixl, of, program, ways, wheel};
 
 #[test]
@@ -112,6 +114,47 @@ fn a_second_ucx_and_a_plugin_that_does_not_load_are_seen() {
         "{:#?}",
         of(&report, "nixl/backends")
     );
+}
+
+/// What a worker's UCX offers, and what is told beside it.
+fn offers(report: &Value) -> String {
+    let found = of(report, "nixl/transports");
+    let words = found.iter().map(|c| c["detail"].to_string());
+    words.collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn a_provider_that_is_missing_and_nodes_that_are_hidden_change_what_is_said() {
+    let Some(plain) = Lab::up("1.5.1", &[]) else {
+        return;
+    };
+    let without = plain.nixl(&["--pod", "decode-0"]);
+    drop(plain);
+    let Some(lab) = Lab::with("1.5.1", &["--device"], &[]) else {
+        return;
+    };
+    // The device is there, and UCX says nothing of it; libibverbs does, and says why.
+    let report = lab.nixl(&["--pod", "decode-0"]);
+    let words = offers(&report);
+    assert!(
+        words.contains("although this machine shows bnxt_re0"),
+        "{words}"
+    );
+    assert!(words.contains("libbnxt_re-rdmav34.so"), "{words}");
+    assert!(!offers(&without).contains("bnxt_re"));
+    assert_eq!(without["readiness"], "degraded");
+    assert_eq!(report["readiness"], "blocked");
+    assert_eq!(report["transfer_validated"], false);
+    // Without its node nobody comes as far as a provider.
+    lab.exec("decode-0", &["rm", "/dev/infiniband/uverbs0"]);
+    let hidden = lab.nixl(&["--pod", "decode-0"]);
+    let words = offers(&hidden);
+    assert!(
+        words.contains("although this machine shows bnxt_re0"),
+        "{words}"
+    );
+    assert!(!words.contains("libbnxt_re"), "{words}");
+    assert_eq!(hidden["readiness"], "blocked");
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn usage_is_told_before_anything_is_read() {
 }
 
 /// Waits until nothing but the engine runs in the workers.
-fn nothing_left(lab: &Lab) -> bool {
+pub(crate) fn nothing_left(lab: &Lab) -> bool {
     let until = Instant::now() + Duration::from_secs(8);
     loop {
         let left: Vec<String> = ["prefill-0", "decode-0"]
@@ -144,7 +144,7 @@ fn nothing_left(lab: &Lab) -> bool {
 }
 
 /// Waits until the programs that were started last transfer.
-fn transfers(lab: &Lab, before: usize) -> bool {
+pub(crate) fn transfers(lab: &Lab, before: usize) -> bool {
     lab.api.wait_for(Duration::from_mins(1), |api| {
         let moved = |pod: &str| {
             api.execs()

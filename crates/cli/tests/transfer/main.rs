@@ -12,6 +12,7 @@
 
 mod bench;
 mod bounds;
+mod hangs;
 #[path = "../../../../tests/lab/held.rs"]
 mod held;
 mod lab;

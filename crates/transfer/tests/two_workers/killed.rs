@@ -1,6 +1,6 @@
 //! Workers of tests do not outlive a test that is killed.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,7 +13,9 @@ const HELD: &str = "held ";
 #[ignore = "the test below runs it, and kills it"]
 fn holds_workers_until_it_is_killed() {
     let Some(lab) = Lab::up(&[]) else { return };
-    println!("\n{HELD}{}", lab.folder().display());
+    // On a line of its own, whatever the test's runner prints.
+    let line = format!("\n{HELD}{}\n", lab.folder().display());
+    let _told = std::io::stdout().write_all(line.as_bytes());
     std::thread::sleep(Duration::from_mins(2));
 }
 
@@ -38,7 +40,7 @@ fn workers_end_with_a_test_that_is_killed() {
     };
     let workers = processes(&folder);
     assert_eq!(workers.len(), 4, "{workers:?}");
-    assert!(workers.iter().all(|pid| runs(pid)), "{workers:?}");
+    assert!(workers.iter().all(runs), "{workers:?}");
     test.kill().expect("SIGKILL");
     test.wait().expect("its end");
     gone(&workers);
@@ -49,7 +51,7 @@ fn workers_end_with_a_test_that_is_killed() {
 fn workers_end_with_a_script_that_is_killed() {
     let Some(lab) = Lab::up(&[]) else { return };
     let workers = processes(lab.folder());
-    assert!(workers.iter().all(|pid| runs(pid)), "{workers:?}");
+    assert!(workers.iter().all(runs), "{workers:?}");
     lab.kill_script();
     gone(&workers);
 }

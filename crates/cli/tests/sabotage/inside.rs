@@ -63,12 +63,7 @@ pub(crate) fn tree(id: &str) -> Tree {
         "/proc/devices",
         "Character devices:\n195 nvidia\n231 infiniband_verbs\n234 gdrdrv\n",
     );
-    for node in [
-        "gdrdrv",
-        "nvidiactl",
-        "nvidia-uvm",
-        "infiniband/rdma_cm",
-    ] {
+    for node in ["gdrdrv", "nvidiactl", "nvidia-uvm", "infiniband/rdma_cm"] {
         tree.file(&format!("/dev/{node}"), "");
     }
     tree.file("/run/nvidia-fabricmanager/socket", "");
@@ -145,7 +140,10 @@ fn rail(tree: &Tree, n: usize, id: &str) {
         &format!("{port}/gids"),
         &[("0", &format!("fe80:0000:0000:0000:b83f:d203:{id}:000{n}"))],
     );
-    tree.files(&format!("{port}/pkeys"), &[("0", "0xffff"), ("1", "0x0000")]);
+    tree.files(
+        &format!("{port}/pkeys"),
+        &[("0", "0xffff"), ("1", "0x0000")],
+    );
     tree.files(
         &format!("/sys/class/infiniband_verbs/uverbs{n}"),
         &[("ibdev", &name)],
@@ -358,7 +356,10 @@ pub(crate) fn driver(tree: &Tree, id: &str, told: &Driver) {
 pub(crate) fn maps(paths: &[&str]) -> String {
     let mut text = String::new();
     for (n, path) in paths.iter().enumerate() {
-        let _ = writeln!(text, "7f00000{n}1000-7f00000{n}2000 r-xp 00001000 08:01 {n} {path}");
+        let _ = writeln!(
+            text,
+            "7f00000{n}1000-7f00000{n}2000 r-xp 00001000 08:01 {n} {path}"
+        );
     }
     text
 }
@@ -405,8 +406,15 @@ fn engine(tree: &Tree) {
         std::os::unix::fs::symlink(target, path).unwrap();
     };
     for who in ["self", "42"] {
-        for (name, number) in [("net", 4_026_532_111_u32), ("ipc", 4_026_532_112), ("pid", 4_026_532_113)] {
-            target(&format!("/proc/{who}/ns/{name}"), &format!("{name}:[{number}]"));
+        for (name, number) in [
+            ("net", 4_026_532_111_u32),
+            ("ipc", 4_026_532_112),
+            ("pid", 4_026_532_113),
+        ] {
+            target(
+                &format!("/proc/{who}/ns/{name}"),
+                &format!("{name}:[{number}]"),
+            );
         }
     }
     target(&at("exe"), "/usr/bin/python3.12");

@@ -82,7 +82,8 @@ fn every_fault_is_named_with_its_worker() {
                     let begin = std::time::Instant::now();
                     if let Err(why) = named(fault) {
                         let mut wrong = wrong.lock().unwrap();
-                        let _infallible = writeln!(wrong, "{} ({}): {why}", fault.name, fault.worker);
+                        let _infallible =
+                            writeln!(wrong, "{} ({}): {why}", fault.name, fault.worker);
                     }
                     eprintln!("{:6.2} s {}", begin.elapsed().as_secs_f64(), fault.name);
                 }
@@ -102,16 +103,26 @@ fn named(fault: &Fault) -> Result<(), String> {
         let _infallible = writeln!(wrong, "\n    {text}");
     };
     let own = |pods: &[String]| matches!(pods, [one] if one == fault.worker);
-    let hit = told.bad.iter().chain(&told.skipped).any(|bad| bad.cause == fault.cause && own(&bad.pods));
+    let hit = told
+        .bad
+        .iter()
+        .chain(&told.skipped)
+        .any(|bad| bad.cause == fault.cause && own(&bad.pods));
     if fault.cause.is_empty() {
         if !told.bad.is_empty() {
             say(format!("a false alarm: {:#?}", told.bad));
         }
     } else {
         if !hit {
-            say(format!("{} does not name it: {:#?} {:#?}", fault.cause, told.bad, told.skipped));
+            say(format!(
+                "{} does not name it: {:#?} {:#?}",
+                fault.cause, told.bad, told.skipped
+            ));
         }
-        if matches!(told.readiness.as_str(), "unproven" | "trusted" | "not-applicable") {
+        if matches!(
+            told.readiness.as_str(),
+            "unproven" | "trusted" | "not-applicable"
+        ) {
             say(format!("the verdict is {}", told.readiness));
         }
         for bad in &told.bad {
@@ -122,7 +133,7 @@ fn named(fault: &Fault) -> Result<(), String> {
     }
     let lines = run.out.lines().count();
     if lines >= LINES {
-        say(format!("{lines} lines of text"));
+        say(format!("{lines} lines of text:\n{}", run.out));
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
@@ -138,7 +149,9 @@ fn a_faulted_deployment_is_judged_the_same_from_a_bundle() {
     for format in ["text", "json"] {
         let live = run(
             &deployment.api,
-            &["check", "llama", "-n", "serving", "-o", format, "--bundle", bundle],
+            &[
+                "check", "llama", "-n", "serving", "-o", format, "--bundle", bundle,
+            ],
         );
         let again = run_with(Path::new("/nonexistent"), &["replay", bundle, "-o", format]);
         assert_eq!(live.out, again.out, "{format}");

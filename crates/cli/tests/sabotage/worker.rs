@@ -160,7 +160,11 @@ impl Worker {
             .lines()
             .filter(|line| !line.starts_with(&format!("{name} ")))
             .collect();
-        std::fs::write(path, kept.join("\n").replace(&format!("{name},"), "") + "\n").unwrap();
+        std::fs::write(
+            path,
+            kept.join("\n").replace(&format!("{name},"), "") + "\n",
+        )
+        .unwrap();
         self.remove(&format!("/sys/module/{name}"));
     }
 
@@ -193,7 +197,8 @@ impl Worker {
             .file(&format!("/proc/{PID}/environ"), line(&environment));
         let mut words: Vec<String> = ["python3", "-m", "dynamo.vllm"].map(str::to_owned).into();
         words.extend(self.words.iter().cloned());
-        self.tree.file(&format!("/proc/{PID}/cmdline"), line(&words));
+        self.tree
+            .file(&format!("/proc/{PID}/cmdline"), line(&words));
     }
 
     /// The pod, with the changes; how its commands behave is still open.
@@ -293,10 +298,14 @@ impl Trial {
         say(json!({"say": "loaded", "package": "nixl_cu12", "version": self.version}));
         say(json!({"say": "listed", "plugins": ["POSIX", "UCX"]}));
         say(json!({"say": "backend", "name": "UCX", "error": self.error}));
-        let open: Vec<String> = (0..RAILS).map(|n| format!("/dev/infiniband/uverbs{n}")).collect();
+        let open: Vec<String> = (0..RAILS)
+            .map(|n| format!("/dev/infiniband/uverbs{n}"))
+            .collect();
         say(json!({"say": "held", "libraries": inside::loaded(), "open": open}));
         say(json!({"say": "done"}));
-        say(json!({"say": "end", "why": "over", "step": null, "finished": true, "signal": null, "left_out": 0}));
+        say(
+            json!({"say": "end", "why": "over", "step": null, "finished": true, "signal": null, "left_out": 0}),
+        );
         let mut list = String::from(
             "+---+\n| Available Transports and Devices (ctx: x)  |\n+---+\n| Type       | Component | Transport | Device (System device) |\n+---+\n| loopback   | self      | + self    | + memory |\n| network    | tcp       | - tcp     | - eth0 - lo |\n",
         );

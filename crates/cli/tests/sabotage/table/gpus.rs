@@ -24,12 +24,24 @@ fn older(worker: &mut Worker) {
     );
     worker.file("/sys/module/nvidia/version", "570.86.10\n");
     worker.file("/sys/module/nvidia_peermem/version", "570.86.10\n");
-    driver(worker, &Driver { version, ..Driver::default() });
+    driver(
+        worker,
+        &Driver {
+            version,
+            ..Driver::default()
+        },
+    );
 }
 
 fn fewer(worker: &mut Worker) {
     worker.remove("/dev/nvidia7");
-    driver(worker, &Driver { gpus: 7, ..Driver::default() });
+    driver(
+        worker,
+        &Driver {
+            gpus: 7,
+            ..Driver::default()
+        },
+    );
 }
 
 #[rustfmt::skip]

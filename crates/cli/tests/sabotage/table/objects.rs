@@ -20,7 +20,10 @@ fn moved_tag(worker: &mut Worker) {
     worker.pod(|pod| {
         pod.set(
             "/status/containerStatuses/0/imageID",
-            json!(format!("registry.example/vllm-runtime@sha256:{}", "7".repeat(64))),
+            json!(format!(
+                "registry.example/vllm-runtime@sha256:{}",
+                "7".repeat(64)
+            )),
         )
     });
 }

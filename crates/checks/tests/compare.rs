@@ -117,7 +117,11 @@ fn names(pods: Vec<ProbedPod>, number: usize, cause: &str) -> Report {
 
 #[test]
 fn machines_of_two_types_are_a_note_and_one_of_another_type_is_not() {
-    let two_rails = inside(DECODE, |inside| inside.rail(1, true));
+    // A card that is beside no GPU is there for something else.
+    let two_rails = inside(DECODE, |inside| {
+        inside.gpu(1, true);
+        inside.rail(1, true);
+    });
     // Half and half: nobody is usual.
     let mut pods = fleet(8);
     for number in 0..4 {
@@ -139,12 +143,27 @@ fn machines_of_two_types_are_a_note_and_one_of_another_type_is_not() {
     );
     let mut pods = fleet(8);
     put(&mut pods, 5, &two_rails, |_| {});
-    names(pods, 5, "worker-rails-differ");
+    let report = judge(pods);
+    let all = accused(&report);
+    assert!(
+        all.iter().all(|(pod, ..)| *pod == "qwen-decode-5"),
+        "{all:?}"
+    );
+    assert!(
+        all.iter()
+            .any(|(_, cause, _)| *cause == "worker-rails-differ"),
+        "{all:?}"
+    );
 }
 
 #[test]
 fn prefill_may_have_more_rails_than_decode() {
-    let many = inside(PREFILL, |inside| (1..4).for_each(|n| inside.rail(n, true)));
+    let many = inside(PREFILL, |inside| {
+        (1..4).for_each(|n| {
+            inside.gpu(n, true);
+            inside.rail(n, true);
+        })
+    });
     let mut pods = fleet(4);
     for number in 0..3 {
         pods.push(worker("prefill", number + 1, &many, |_| {}));

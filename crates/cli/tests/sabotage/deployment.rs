@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 use stand_in::{Behaviour, Cluster, StandIn};
 
+use crate::inside::Fabric;
 use crate::worker::{self, Worker};
 
 /// Workers of each role.
@@ -18,36 +19,40 @@ pub(crate) const SIZES: [(&str, u32); 2] = [("prefill", 24), ("decode", 40)];
 /// A worker that there is not, whose digits stand for each worker's own.
 const TEMPLATE: u32 = 0xff;
 
-/// What the script prints in a healthy worker of each role.
-static STREAMS: LazyLock<BTreeMap<&'static str, String>> = LazyLock::new(|| {
-    SIZES
-        .iter()
-        .map(|(role, _)| {
-            let worker = Worker::healthy(role, TEMPLATE);
-            worker.write();
-            let options = probe::local::Options {
-                tools: Some(worker.tree.root().join("bin")),
-                sockets: true,
-                ..worker.tree.options()
-            };
-            let printed = probe::local::collect(&options).unwrap();
-            (*role, String::from_utf8(printed).unwrap())
-        })
-        .collect()
-});
+/// What the script prints in each worker that is healthy, by name.
+type Streams = BTreeMap<String, String>;
 
-/// What the script would print in this one.
-fn printed(worker: &Worker) -> String {
-    let template = format!("{:04x}", worker::id(worker.role, TEMPLATE));
-    let address = |name: &str| {
-        let object = stand_in::Pod::worker(name).object("serving");
-        object["status"]["podIP"].as_str().unwrap().to_owned()
-    };
-    let name = format!("{}-{TEMPLATE}", worker.role);
-    STREAMS[worker.role]
-        .replace(&template, &worker.id)
-        .replace(&address(&name), &address(&worker.name))
-        .replace(&name, &worker.name)
+fn streams(fabric: Fabric) -> &'static Streams {
+    static INFINIBAND: LazyLock<Streams> = LazyLock::new(|| record(Fabric::InfiniBand));
+    static ROCE: LazyLock<Streams> = LazyLock::new(|| record(Fabric::Roce));
+    match fabric {
+        Fabric::InfiniBand => &INFINIBAND,
+        Fabric::Roce => &ROCE,
+    }
+}
+
+fn record(fabric: Fabric) -> Streams {
+    let mut all = Streams::new();
+    for (role, size) in SIZES {
+        let template = Worker::healthy(role, TEMPLATE, fabric);
+        template.write();
+        let options = probe::local::Options {
+            tools: Some(template.tree.root().join("bin")),
+            sockets: true,
+            ..template.tree.options()
+        };
+        let printed = String::from_utf8(probe::local::collect(&options).unwrap()).unwrap();
+        for number in 0..size {
+            let name = format!("{role}-{number}");
+            let id = format!("{:04x}", worker::id(role, number));
+            let own = printed
+                .replace(&template.id, &id)
+                .replace(&worker::address(&template.name), &worker::address(&name))
+                .replace(&template.name, &name);
+            all.insert(name, own);
+        }
+    }
+    all
 }
 
 /// The deployment with a fault planted in one worker, or as it is.
@@ -57,40 +62,37 @@ pub(crate) struct Deployment {
 }
 
 impl Deployment {
-    pub(crate) fn start(planted: Option<(&str, fn(&mut Worker))>) -> Self {
+    pub(crate) fn start(fabric: Fabric, planted: Option<(&str, fn(&mut Worker))>) -> Self {
         let mut cluster = Cluster::new().namespace("serving").keep(0);
         let mut faulted = None;
         for (role, size) in SIZES {
             for number in 0..size {
-                let name = format!("{role}-{number}");
-                let mut worker = match planted {
-                    Some((wanted, plant)) if wanted == name => {
-                        let mut worker = Worker::healthy(role, number);
-                        plant(&mut worker);
-                        worker.write();
-                        worker
+                let mut worker = Worker::without_tree(role, number, fabric);
+                let plant = planted.filter(|(name, _)| *name == worker.name);
+                let pod = if let Some((_, plant)) = plant {
+                    worker = Worker::healthy(role, number, fabric);
+                    plant(&mut worker);
+                    worker.write();
+                    let pod = worker.object();
+                    if worker.missing {
+                        pod.no_shell()
+                    } else {
+                        pod.behaviour(Behaviour::Tree(worker.tree.root()))
                     }
-                    _ => Worker::without_tree(role, number),
-                };
-                let stream = match planted {
-                    Some((wanted, _)) if wanted == name => None,
-                    _ => Some(printed(&worker)),
-                };
-                let mut pod = worker.object();
-                pod = match stream {
-                    Some(stream) => pod.recorded(stream, Duration::ZERO),
-                    None if worker.missing => pod.no_shell(),
-                    None => pod.behaviour(Behaviour::Tree(worker.tree.root())),
+                } else {
+                    let stream = streams(fabric)[&worker.name].as_bytes();
+                    worker.object().recorded(stream, Duration::ZERO)
                 };
                 cluster = cluster.pod(pod).object(worker.node.clone());
                 for fault in worker.faults.drain(..) {
                     cluster = cluster.fault(fault);
                 }
-                if planted.is_some_and(|(wanted, _)| wanted == name) {
+                if plant.is_some() {
                     faulted = Some(worker);
                 }
             }
         }
+        assert_eq!(planted.is_some(), faulted.is_some());
         Self {
             api: cluster.start().unwrap(),
             _faulted: faulted,
@@ -99,7 +101,11 @@ impl Deployment {
 }
 
 /// A node as its device plugins and the GPU operator leave it.
-pub(crate) fn node(name: &str) -> serde_json::Value {
+pub(crate) fn node(name: &str, fabric: Fabric) -> serde_json::Value {
+    let resource = match fabric {
+        Fabric::InfiniBand => "rdma/ib",
+        Fabric::Roce => "rdma/roce",
+    };
     json!({
         "apiVersion": "v1",
         "kind": "Node",
@@ -109,8 +115,8 @@ pub(crate) fn node(name: &str) -> serde_json::Value {
         }},
         "spec": {},
         "status": {
-            "capacity": {"cpu": "96", "memory": "1024Gi", "nvidia.com/gpu": "8", "rdma/ib": "8"},
-            "allocatable": {"cpu": "96", "memory": "1000Gi", "nvidia.com/gpu": "8", "rdma/ib": "8"},
+            "capacity": {"cpu": "96", "memory": "1024Gi", "nvidia.com/gpu": "8", resource: "8"},
+            "allocatable": {"cpu": "96", "memory": "1000Gi", "nvidia.com/gpu": "8", resource: "8"},
             "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
             "addresses": [{"type": "Hostname", "address": name}],
         },

@@ -24,8 +24,15 @@ fn switch(n: usize) -> String {
     format!("/sys/devices/pci0000:{n}5/0000:{n}5:01.0/0000:{n}6:00.0")
 }
 
+/// What the cards speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fabric {
+    InfiniBand,
+    Roce,
+}
+
 /// The machine and the container, without what the engine is told. `id` is four digits that no other machine has.
-pub(crate) fn tree(id: &str) -> Tree {
+pub(crate) fn tree(id: &str, fabric: Fabric) -> Tree {
     let tree = Tree::new();
     tree.files(
         "/sys/class/dmi/id",
@@ -75,10 +82,14 @@ pub(crate) fn tree(id: &str) -> Tree {
     tree.file(&format!("{SITE}/nixl_cu12-1.5.1.dist-info/METADATA"), "");
     for n in 0..RAILS {
         gpu(&tree, n, id);
-        rail(&tree, n, id);
+        match fabric {
+            Fabric::InfiniBand => rail(&tree, n, id),
+            Fabric::Roce => roce(&tree, n, id),
+        }
     }
     front_end(&tree, id);
     tools(&tree, id);
+    packets(&tree, fabric, 4096);
     engine(&tree);
     tree
 }
@@ -151,6 +162,94 @@ fn rail(tree: &Tree, n: usize, id: &str) {
     tree.file(&format!("/dev/infiniband/uverbs{n}"), "");
 }
 
+/// A RoCE card with an interface in the pod.
+fn roce(tree: &Tree, n: usize, id: &str) {
+    let name = format!("mlx5_{n}");
+    let netdev = format!("rdma{n}");
+    let card = format!("{}/0000:{n}7:01.0/0000:{n}9:00.0", switch(n));
+    tree.device(&name, &card, "0x0200", &[&netdev]);
+    tree.file(
+        &format!("/sys/class/infiniband/{name}/node_guid"),
+        format!("b83f:d203:{id}:000{n}\n"),
+    );
+    tree.port(
+        &name,
+        &[
+            ("link_layer", "Ethernet"),
+            ("rate", "400 Gb/sec (4X NDR)"),
+            ("lid", "0x0"),
+            ("sm_lid", "0x0"),
+        ],
+    );
+    gids(tree, n, id, true);
+    tree.files(
+        &format!("/sys/class/infiniband_verbs/uverbs{n}"),
+        &[("ibdev", &name)],
+    );
+    tree.file(&format!("/dev/infiniband/uverbs{n}"), "");
+    tree.files(
+        &format!("/sys/class/net/{netdev}"),
+        &[
+            ("operstate", "up"),
+            ("mtu", "9000"),
+            ("type", "1"),
+            ("speed", "400000"),
+            ("flags", "0x1003"),
+        ],
+    );
+    tree.link(&format!("/sys/class/net/{netdev}/device"), &card);
+}
+
+/// GIDs of a RoCE port: link-local and by its address, of version 1 and, where it has that, of version 2.
+pub(crate) fn gids(tree: &Tree, n: usize, id: &str, second: bool) {
+    let port = format!("/sys/class/infiniband/mlx5_{n}/ports/1");
+    let local = format!("fe80:0000:0000:0000:ba3f:d2ff:{id}:000{n}");
+    let routed = format!("0000:0000:0000:0000:0000:ffff:0a6{n}:{id}");
+    for (slot, gid, kind) in [
+        (0, &local, "IB/RoCE v1"),
+        (1, &local, "RoCE v2"),
+        (2, &routed, "IB/RoCE v1"),
+        (3, &routed, "RoCE v2"),
+    ] {
+        let kind = if second { kind } else { "IB/RoCE v1" };
+        tree.file(&format!("{port}/gids/{slot}"), format!("{gid}\n"));
+        tree.file(
+            &format!("{port}/gid_attrs/types/{slot}"),
+            format!("{kind}\n"),
+        );
+        tree.file(
+            &format!("{port}/gid_attrs/ndevs/{slot}"),
+            format!("rdma{n}\n"),
+        );
+    }
+}
+
+/// What `ibv_devinfo` tells of the packets.
+pub(crate) fn packets(tree: &Tree, fabric: Fabric, bytes: u32) {
+    let mut text = String::new();
+    let (layer, lid) = match fabric {
+        Fabric::InfiniBand => ("InfiniBand", 0x15),
+        Fabric::Roce => ("Ethernet", 0),
+    };
+    let code = |bytes: u32| bytes.trailing_zeros().saturating_sub(7);
+    for n in 0..RAILS {
+        let lid = if lid == 0 { 0 } else { lid + n };
+        let _ = writeln!(
+            text,
+            "hca_id:\tmlx5_{n}\n\ttransport:\t\t\tInfiniBand (0)\n\tfw_ver:\t\t\t\t28.41.1000\n\tphys_port_cnt:\t\t\t1\n\t\tport:\t1\n\t\t\tstate:\t\t\tPORT_ACTIVE (4)\n\t\t\tmax_mtu:\t\t4096 (5)\n\t\t\tactive_mtu:\t\t{bytes} ({})\n\t\t\tsm_lid:\t\t\t{}\n\t\t\tport_lid:\t\t{lid}\n\t\t\tport_lmc:\t\t0x00\n\t\t\tlink_layer:\t\t{layer}\n",
+            code(bytes),
+            u32::from(lid != 0)
+        );
+    }
+    tree.file("/tmp/ibv_devinfo", text);
+    let root = tree.root();
+    tool(
+        tree,
+        "ibv_devinfo",
+        &format!("cat {}/tmp/ibv_devinfo", root.display()),
+    );
+}
+
 /// The machine's own network and storage, on a card that the container was not given.
 fn front_end(tree: &Tree, id: &str) {
     let name = format!("mlx5_{RAILS}");
@@ -194,7 +293,7 @@ fn front_end(tree: &Tree, id: &str) {
 
 /// What the tools of the container print.
 fn tools(tree: &Tree, id: &str) {
-    for absent in ["rdma", "ibv_devinfo", "ucx_info", "fi_info"] {
+    for absent in ["rdma", "ucx_info", "fi_info"] {
         tool(tree, absent, "exit 127");
     }
     shared_memory(tree, 64 << 20);

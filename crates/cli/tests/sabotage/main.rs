@@ -29,6 +29,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use deployment::Deployment;
+use inside::Fabric;
 use support::{run, run_with};
 use table::{Fault, Place};
 use told::Told;
@@ -50,13 +51,15 @@ fn check(deployment: &Deployment, more: &[&str]) -> (support::Run, Told) {
 
 #[test]
 fn nothing_is_wrong_with_the_deployment_as_it_is() {
-    let deployment = Deployment::start(None);
-    let (run, told) = check(&deployment, &[]);
-    assert_eq!(told.bad, [], "{}", run.out);
-    assert_eq!(told.readiness, "unproven", "{}", run.out);
-    assert_eq!(run.code, 0, "{}", run.out);
-    assert!(run.out.lines().count() < LINES, "{}", run.out);
-    assert_eq!(told.probed, 64);
+    for fabric in [Fabric::InfiniBand, Fabric::Roce] {
+        let deployment = Deployment::start(fabric, None);
+        let (run, told) = check(&deployment, &[]);
+        assert_eq!(told.bad, [], "{}", run.out);
+        assert_eq!(told.readiness, "unproven", "{}", run.out);
+        assert_eq!(run.code, 0, "{}", run.out);
+        assert!(run.out.lines().count() < LINES, "{}", run.out);
+        assert_eq!(told.probed, 64);
+    }
 }
 
 #[test]
@@ -96,7 +99,7 @@ fn every_fault_is_named_with_its_worker() {
 
 /// Whether a fault is named as its line says.
 fn named(fault: &Fault) -> Result<(), String> {
-    let deployment = Deployment::start(Some((fault.worker, fault.plant)));
+    let deployment = Deployment::start(fault.fabric, Some((fault.worker, fault.plant)));
     let (run, told) = check(&deployment, fault.options);
     let mut wrong = String::new();
     let mut say = |text: String| {
@@ -142,7 +145,7 @@ fn named(fault: &Fault) -> Result<(), String> {
 fn a_faulted_deployment_is_judged_the_same_from_a_bundle() {
     let all = table::all();
     let fault = all.iter().find(|f| f.place == Place::Rails).unwrap();
-    let deployment = Deployment::start(Some((fault.worker, fault.plant)));
+    let deployment = Deployment::start(fault.fabric, Some((fault.worker, fault.plant)));
     let dir = tempfile::tempdir().unwrap();
     let bundle = dir.path().join("llama.tar.gz");
     let bundle = bundle.to_str().unwrap();

@@ -6,8 +6,10 @@ mod gpus;
 mod limits;
 mod objects;
 mod rails;
+mod roce;
 mod software;
 
+use crate::inside::Fabric;
 use crate::worker::Worker;
 
 /// Where faults are planted.
@@ -39,6 +41,8 @@ pub(crate) struct Fault {
     pub(crate) place: Place,
     /// Causes that are told of a pair or a role as a whole as well.
     pub(crate) pairs: &'static [&'static str],
+    /// The fabric of the deployment.
+    pub(crate) fabric: Fabric,
     /// Options of the run.
     pub(crate) options: &'static [&'static str],
 }
@@ -69,6 +73,7 @@ fn fault(
         cause,
         place: Place::Environment,
         pairs: &[],
+        fabric: Fabric::InfiniBand,
         options: &[],
     }
 }
@@ -85,6 +90,7 @@ pub(crate) fn all() -> Vec<Fault> {
         (Place::Environment, environment::all()),
         (Place::Flags, flags::all()),
         (Place::Rails, rails::all()),
+        (Place::Rails, roce::all()),
         (Place::Gpus, gpus::all()),
         (Place::Limits, limits::all()),
         (Place::Software, software::all()),

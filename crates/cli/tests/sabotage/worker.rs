@@ -1,11 +1,13 @@
 //! One worker of the deployment, in parts that a fault can be planted in: its file tree, what its engine's process was
 //! told, its pod and node as the API server gives them, and what an agent in its place answers.
 
+use std::sync::{Arc, LazyLock};
+
 use serde_json::{Value, json};
 use stand_in::{Fault, Pod, Recorded, Tree};
 
 use crate::deployment;
-use crate::inside::{self, PID, RAILS};
+use crate::inside::{self, Fabric, PID, RAILS};
 
 /// A change of the pod as the API server gives it.
 type Change = Box<dyn FnOnce(Pod) -> Pod + Send>;
@@ -16,7 +18,8 @@ pub(crate) struct Worker {
     pub(crate) role: &'static str,
     /// Four digits that no other worker has.
     pub(crate) id: String,
-    pub(crate) tree: Tree,
+    pub(crate) fabric: Fabric,
+    pub(crate) tree: Arc<Tree>,
     /// Variables of the engine's process.
     environment: Vec<(String, String)>,
     /// Words of its command line.
@@ -30,6 +33,8 @@ pub(crate) struct Worker {
     pub(crate) node: Value,
     /// What the agent in the engine's place answers.
     pub(crate) trial: Trial,
+    /// Lines of UCX in the engine's log, beside the usual ones.
+    pub(crate) logged: Vec<&'static str>,
 }
 
 /// What an agent in the engine's place finds.
@@ -60,21 +65,22 @@ const SET: [(&str, &str); 4] = [
 ];
 
 /// The address of a pod of that name.
-fn address(name: &str) -> String {
+pub(crate) fn address(name: &str) -> String {
     let object = Pod::worker(name).object("serving");
     object["status"]["podIP"].as_str().unwrap().to_owned()
 }
 
 impl Worker {
     /// A healthy one.
-    pub(crate) fn healthy(role: &'static str, number: u32) -> Self {
-        let mut worker = Self::without_tree(role, number);
-        worker.tree = inside::tree(&worker.id);
+    pub(crate) fn healthy(role: &'static str, number: u32, fabric: Fabric) -> Self {
+        let mut worker = Self::without_tree(role, number, fabric);
+        worker.tree = Arc::new(inside::tree(&worker.id, fabric));
         worker
     }
 
     /// One whose tree nobody looks at.
-    pub(crate) fn without_tree(role: &'static str, number: u32) -> Self {
+    pub(crate) fn without_tree(role: &'static str, number: u32, fabric: Fabric) -> Self {
+        static NONE: LazyLock<Arc<Tree>> = LazyLock::new(Arc::default);
         let name = format!("{role}-{number}");
         let id = format!("{:04x}", id(role, number));
         let mut environment: Vec<(String, String)> = SET
@@ -84,8 +90,9 @@ impl Worker {
         environment.push(("VLLM_NIXL_SIDE_CHANNEL_HOST".to_owned(), address(&name)));
         environment.push(("HOSTNAME".to_owned(), name.clone()));
         Self {
-            tree: Tree::new(),
-            node: deployment::node(&node(&id)),
+            fabric,
+            tree: Arc::clone(&NONE),
+            node: deployment::node(&node(&id), fabric),
             name,
             role,
             id,
@@ -95,6 +102,7 @@ impl Worker {
             changes: Vec::new(),
             faults: Vec::new(),
             trial: Trial::default(),
+            logged: Vec::new(),
         }
     }
 
@@ -201,6 +209,25 @@ impl Worker {
             .file(&format!("/proc/{PID}/cmdline"), line(&words));
     }
 
+    /// What it asks for beside GPUs.
+    pub(crate) fn resource(&self) -> &'static str {
+        match self.fabric {
+            Fabric::InfiniBand => "rdma/ib",
+            Fabric::Roce => "rdma/roce",
+        }
+    }
+
+    fn log(&self) -> String {
+        let mut text = log(&self.name, &self.id);
+        for line in &self.logged {
+            text.push_str(&format!(
+                "[1790000000.000001] [{}:42   :0] {line}\n",
+                self.name
+            ));
+        }
+        text
+    }
+
     /// The pod, with the changes; how its commands behave is still open.
     pub(crate) fn object(&mut self) -> Pod {
         let mut pod = Pod::worker(&self.name)
@@ -224,8 +251,8 @@ impl Worker {
                 json!([{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "64Gi"}}]),
             )
             .resource("nvidia.com/gpu", "8")
-            .resource("rdma/ib", "8")
-            .log(log(&self.name, &self.id));
+            .resource(self.resource(), "8")
+            .log(self.log());
         let mut variables: Vec<Value> = SET[1..]
             .iter()
             .map(|(name, value)| json!({"name": name, "value": value}))

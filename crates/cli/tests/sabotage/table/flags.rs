@@ -1,6 +1,6 @@
 //! In the words of one engine's command line: the pod's spec is that of the others.
 
-use super::{Fault, fault, harmless};
+use super::{Fault, fault};
 
 const OTHER: &str = r#"{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}"#;
 const ROLELESS: &str = r#"{"kv_connector":"NixlConnector"}"#;
@@ -20,6 +20,6 @@ pub(super) fn all() -> Vec<Fault> {
         fault("the other role", "decode-36", |w| w.flag("--disaggregation-mode", "prefill"), "role-contradicts-name"),
         fault("no role", "prefill-6", |w| w.without_flag("--disaggregation-mode"), "worker-settings-differ"),
         fault("ranks that do not divide", "decode-37", |w| w.flag("--tensor-parallel-size", "3"), "worker-settings-differ").pairs(&["vllm-tp-not-divisible"]),
-        harmless("another model path", "decode-38", |w| w.flag("--model", "/models/elsewhere")),
+        fault("another model", "decode-38", |w| w.flag("--model", "/models/elsewhere"), "worker-settings-differ").pairs(&["model-differs"]),
     ]
 }

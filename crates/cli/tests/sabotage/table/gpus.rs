@@ -52,10 +52,10 @@ pub(super) fn all() -> Vec<Fault> {
         fault("an older driver", "decode-24", older, "worker-gpus-differ"),
         fault("one GPU less", "prefill-11", fewer, "gpu-fewer-than-granted"),
         fault("an NVLink that is down", "decode-25", |w| driver(w, &Driver { link: "<inactive>", ..Driver::default() }), "nvlink-inactive"),
-        fault("a fabric in progress", "decode-26", |w| driver(w, &Driver { fabric: ("In Progress", "N/A", "N/A"), ..Driver::default() }), "fabric-state-not-completed"),
+        fault("a fabric in progress", "decode-26", |w| driver(w, &Driver { fabric: ("In Progress", "N/A", "N/A"), ..Driver::default() }), "nvlink-active-but-fabric-dead"),
         fault("an unhealthy fabric", "decode-27", |w| driver(w, &Driver { fabric: ("Completed", "Success", "Unhealthy"), ..Driver::default() }), "fabric-health-unhealthy"),
         fault("a driver that does not answer", "decode-28", |w| tool(&w.tree, "nvidia-smi", "echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18"), "gpu-driver-not-answering"),
-        fault("no GDRCopy", "prefill-12", |w| w.remove("/dev/gdrdrv"), "worker-gpus-differ"),
+        harmless("no GDRCopy", "prefill-12", |w| w.remove("/dev/gdrdrv")),
         fault("a narrow PCIe link", "prefill-13", |w| w.file("/sys/devices/pci0000:25/0000:25:01.0/0000:26:00.0/0000:27:01.0/0000:29:00.0/current_link_width", "8\n"), "pcie-link-degraded"),
         harmless("other kernel", "prefill-14", |w| w.file("/proc/sys/kernel/osrelease", "6.8.0-other\n")),
     ]

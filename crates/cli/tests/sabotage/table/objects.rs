@@ -35,20 +35,20 @@ fn host_network(worker: &mut Worker) {
 #[rustfmt::skip]
 pub(super) fn all() -> Vec<Fault> {
     vec![
-        fault("another tag", "decode-1", tag, "worker-spec-differs"),
-        fault("a tag that moved", "decode-2", moved_tag, "worker-spec-differs"),
+        fault("another tag", "decode-1", tag, "worker-spec-differs").pairs(&["ucx-pd-version-skew"]),
+        fault("a tag that moved", "decode-2", moved_tag, "worker-software-differs"),
         fault("fewer devices asked for", "decode-3", |w| w.pod(|pod| pod.resource("rdma/ib", "4")), "worker-spec-differs"),
-        fault("no device asked for", "decode-4", |w| w.pod(|pod| pod.spec("resources", json!({"limits": {"nvidia.com/gpu": "8"}, "requests": {"nvidia.com/gpu": "8"}}))), "rdma-device-not-granted"),
+        fault("no device asked for", "decode-4", |w| w.pod(|pod| pod.spec("resources", json!({"limits": {"nvidia.com/gpu": "8"}, "requests": {"nvidia.com/gpu": "8"}}))), "worker-spec-differs"),
         fault("the node's network", "decode-5", host_network, "worker-spec-differs"),
         fault("a capability less", "decode-6", |w| w.pod(|pod| pod.spec("securityContext", json!({"runAsUser": 0}))), "worker-spec-differs"),
         fault("privileged", "decode-7", |w| w.pod(|pod| pod.spec("securityContext", json!({"privileged": true, "runAsUser": 0, "capabilities": {"add": ["IPC_LOCK"]}}))), "worker-spec-differs"),
         fault("no mounted memory", "decode-8", |w| w.pod(|pod| pod.spec("volumeMounts", json!([]))), "worker-spec-differs"),
-        fault("a crash loop", "decode-9", |w| w.pod(|pod| pod.state(State::CrashLoopBackOff)), "pod-crash-loop"),
+        fault("a crash loop", "decode-9", |w| w.pod(|pod| pod.state(State::CrashLoopBackOff)), "container-crash-loop"),
         fault("no node", "prefill-1", |w| w.pod(|pod| pod.state(State::Unschedulable)), "pod-unschedulable"),
-        fault("no image", "prefill-2", |w| w.pod(|pod| pod.state(State::ImagePullBackOff)), "pod-image-pull"),
-        fault("still starting", "prefill-3", |w| w.pod(|pod| pod.state(State::ContainerCreating)), "pod-starting"),
-        fault("no shell", "prefill-4", |w| w.missing = true, "container-no-shell"),
-        fault("a container that does not answer", "prefill-5", hang, "pod-timeout").options(&["--timeout", "6s", "--request-timeout", "4s"]),
+        fault("no image", "prefill-2", |w| w.pod(|pod| pod.state(State::ImagePullBackOff)), "container-image-pull"),
+        fault("still starting", "prefill-3", |w| w.pod(|pod| pod.state(State::ContainerCreating)), "container-not-started"),
+        fault("no shell", "prefill-4", |w| w.missing = true, "container-without-shell"),
+        fault("a container that does not answer", "prefill-5", hang, "probe-timed-out").options(&["--timeout", "6s", "--request-timeout", "4s"]),
         harmless("a label of its own", "decode-10", |w| w.pod(|pod| pod.label("team", "other"))),
         harmless("a newer node", "decode-11", |w| w.node["metadata"]["labels"]["kernel"] = json!("new")),
     ]

@@ -1,6 +1,7 @@
 //! In RDMA devices and their ports.
 
 use super::{Fault, fault, harmless};
+use crate::inside::{self, Fabric};
 use crate::worker::Worker;
 
 fn state(worker: &mut Worker, card: usize, state: &str, physical: &str) {
@@ -37,6 +38,15 @@ fn ethernet(worker: &mut Worker) {
     worker.ports("gid_attrs/ndevs/0", "eth0");
 }
 
+fn no_handle(worker: &mut Worker) {
+    worker.file("/proc/self/cgroup", "0::/\n");
+    worker.file("/sys/fs/cgroup/cgroup.controllers", "cpu memory rdma\n");
+    worker.file(
+        "/sys/fs/cgroup/rdma.max",
+        "mlx5_0 hca_handle=0 hca_object=0\n",
+    );
+}
+
 #[rustfmt::skip]
 pub(super) fn all() -> Vec<Fault> {
     vec![
@@ -50,11 +60,13 @@ pub(super) fn all() -> Vec<Fault> {
         fault("Ethernet in place of InfiniBand", "decode-14", ethernet, "pair-link-layers-differ"),
         fault("one card less", "decode-15", |w| without_card(w, 6), "worker-rails-differ"),
         fault("one device node less", "prefill-8", |w| w.remove("/dev/infiniband/uverbs4"), "worker-rails-differ"),
-        fault("no device nodes", "prefill-9", |w| w.remove("/dev/infiniband"), "dev-infiniband-missing"),
-        fault("no devices at all", "prefill-10", |w| (0..8).for_each(|card| without_card(w, card)), "rdma-no-device"),
+        fault("no device nodes", "prefill-9", |w| w.remove("/dev/infiniband"), "rdma-granted-no-device"),
+        fault("no devices at all", "prefill-10", |w| (0..8).for_each(|card| without_card(w, card)), "rdma-granted-no-device"),
         fault("another subnet", "decode-16", |w| subnet(w, "fec0:0000:0000:0007"), "pair-ib-subnets-differ"),
         fault("limited member", "decode-17", |w| w.ports("pkeys/0", "0x7fff"), "ib-pkey-limited"),
         fault("another partition of the fabric", "decode-18", |w| w.ports("pkeys/0", "0x8001"), "pair-partitions-differ"),
+        fault("small packets of InfiniBand", "decode-19", |w| inside::packets(&w.tree, Fabric::InfiniBand, 2048), "worker-rails-differ"),
+        fault("no handle of a device", "decode-22", no_handle, "rdma-cgroup-limit"),
         harmless("other firmware", "decode-20", |w| w.file("/sys/class/infiniband/mlx5_0/fw_ver", "28.42.1000\n")),
         harmless("another board", "decode-21", |w| w.file("/sys/class/infiniband/mlx5_0/board_id", "NVD0000000099\n")),
     ]

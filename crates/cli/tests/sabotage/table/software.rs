@@ -38,6 +38,7 @@ pub(super) fn all() -> Vec<Fault> {
         fault("no provider", "prefill-18", without_provider, "nixl-ucx-offers-no-rdma"),
         fault("no backend", "prefill-19", |w| w.trial.error = Some("NIXL_ERR_BACKEND: cannot make it"), "nixl-backend-not-made"),
         fault("no device open", "prefill-20", closed, "nixl-no-rdma-device-open"),
+        fault("a peer that does not answer", "prefill-22", |w| w.logged.push("ib_mlx5_log.c:171  UCX  ERROR Transport retry count exceeded on mlx5_3:1/IB (synd 0x15 vend 0x81 hw_synd 0/0)"), "ib-retry-exceeded"),
         harmless("a package beside it", "prefill-21", |w| w.file(&format!("{SITE}/lmcache-0.3.1.dist-info/METADATA"), "")),
     ]
 }

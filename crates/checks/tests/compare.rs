@@ -331,6 +331,23 @@ fn values_of_each_workers_own_are_no_difference() {
         );
     }
     names(pods, 3, "worker-settings-differ");
+    // A setting is no fault of the machine's cards.
+    let picks = |environment: &[&str]| {
+        inside(DECODE, |inside| {
+            inside.gpu(1, true);
+            inside.rail(1, true);
+            let mut all = vec!["PATH=/usr/bin"];
+            all.extend(environment);
+            inside.engine(87, DECODE, &all);
+        })
+    };
+    let usual = picks(&[]);
+    let mut pods = fleet(4);
+    for number in 0..4 {
+        put(&mut pods, number, &usual, |_| {});
+    }
+    put(&mut pods, 3, &picks(&["UCX_NET_DEVICES=mlx5_1:1"]), |_| {});
+    names(pods, 3, "worker-settings-differ");
 }
 
 #[test]

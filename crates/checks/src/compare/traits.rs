@@ -56,41 +56,41 @@ pub(crate) const TRAITS: &[Trait] = &[
     }),
     warns(Layer::Spec, "mounts", mounts),
     warns(Layer::Rails, "active RDMA ports", |pod| {
-        Rails::of(pod).map(|rails| rails.count())
+        Rails::here(pod).map(|rails| rails.count())
     }),
-    warns(Layer::Rails, "rates", |pod| Rails::of(pod)?.rates()),
+    warns(Layer::Rails, "rates", |pod| Rails::here(pod)?.rates()),
     warns(Layer::Rails, "fabric", |pod| {
-        let fabrics = Rails::of(pod)?.fabrics();
+        let fabrics = Rails::here(pod)?.fabrics();
         let words: Vec<&str> = fabrics.iter().map(|fabric| fabric.word()).collect();
         (!words.is_empty()).then(|| words.join(" and "))
     }),
     warns(Layer::Rails, "packet size", |pod| {
-        let mtus = Rails::of(pod)?.mtus()?;
+        let mtus = Rails::here(pod)?.mtus()?;
         Some(words(mtus.iter().map(u32::to_string)))
     }),
     warns(Layer::Rails, "RoCE version of the GIDs", |pod| {
-        Rails::of(pod)?.roce_versions().map(str::to_owned)
+        Rails::here(pod)?.roce_versions().map(str::to_owned)
     }),
     // Racks may have a subnet each, with a router between them; pair/fabric tells what does not reach its peers.
     notes(Layer::Rails, "InfiniBand subnets", |pod| {
-        let subnets = Rails::of(pod)?.subnets()?;
+        let subnets = Rails::here(pod)?.subnets()?;
         Some(words(subnets.iter().map(|prefix| format!("{prefix:016x}"))))
     }),
     warns(Layer::Rails, "InfiniBand partitions", |pod| {
-        let partitions = Rails::of(pod)?.partitions()?;
+        let partitions = Rails::here(pod)?.partitions()?;
         Some(words(partitions.iter().map(|(key, full)| {
             format!("0x{:04x}", key | if *full { 0x8000 } else { 0 })
         })))
     }),
     warns(Layer::Rails, "device nodes", device_nodes),
     warns(Layer::Rails, "drivers", |pod| {
-        Rails::of(pod)?.device_words(|device| device.driver.value())
+        Rails::here(pod)?.device_words(|device| device.driver.value())
     }),
     notes(Layer::Rails, "cards", |pod| {
-        Rails::of(pod)?.device_words(|device| device.hca_type.value())
+        Rails::here(pod)?.device_words(|device| device.hca_type.value())
     }),
     notes(Layer::Rails, "firmware", |pod| {
-        Rails::of(pod)?.device_words(|device| device.firmware.value())
+        Rails::here(pod)?.device_words(|device| device.firmware.value())
     }),
     warns(Layer::Gpus, "GPUs", gpus),
     warns(Layer::Gpus, "GPU driver", |pod| {

@@ -55,23 +55,31 @@ fn record(fabric: Fabric) -> Streams {
     all
 }
 
-/// The deployment with a fault planted in one worker, or as it is.
+/// The deployment with something planted in workers, or as it is.
 pub(crate) struct Deployment {
     pub(crate) api: StandIn,
-    _faulted: Option<Worker>,
+    _planted: Vec<Worker>,
 }
 
 impl Deployment {
-    pub(crate) fn start(fabric: Fabric, planted: Option<(&str, fn(&mut Worker))>) -> Self {
+    pub(crate) fn start(fabric: Fabric, planted: &[(&str, fn(&mut Worker))]) -> Self {
         let mut cluster = Cluster::new().namespace("serving").keep(0);
-        let mut faulted = None;
+        let mut kept = Vec::new();
         for (role, size) in SIZES {
             for number in 0..size {
                 let mut worker = Worker::without_tree(role, number, fabric);
-                let plant = planted.filter(|(name, _)| *name == worker.name);
-                let pod = if let Some((_, plant)) = plant {
+                let plants: Vec<_> = planted
+                    .iter()
+                    .filter(|(name, _)| *name == worker.name)
+                    .collect();
+                let pod = if plants.is_empty() {
+                    let stream = streams(fabric)[&worker.name].as_bytes();
+                    worker.object().recorded(stream, Duration::ZERO)
+                } else {
                     worker = Worker::healthy(role, number, fabric);
-                    plant(&mut worker);
+                    for (_, plant) in &plants {
+                        plant(&mut worker);
+                    }
                     worker.write();
                     let pod = worker.object();
                     if worker.missing {
@@ -79,23 +87,24 @@ impl Deployment {
                     } else {
                         pod.behaviour(Behaviour::Tree(worker.tree.root()))
                     }
-                } else {
-                    let stream = streams(fabric)[&worker.name].as_bytes();
-                    worker.object().recorded(stream, Duration::ZERO)
                 };
                 cluster = cluster.pod(pod).object(worker.node.clone());
                 for fault in worker.faults.drain(..) {
                     cluster = cluster.fault(fault);
                 }
-                if plant.is_some() {
-                    faulted = Some(worker);
+                if !plants.is_empty() {
+                    kept.push(worker);
                 }
             }
         }
-        assert_eq!(planted.is_some(), faulted.is_some());
+        assert!(
+            planted
+                .iter()
+                .all(|(name, _)| kept.iter().any(|w| w.name == *name))
+        );
         Self {
             api: cluster.start().unwrap(),
-            _faulted: faulted,
+            _planted: kept,
         }
     }
 }

@@ -226,28 +226,28 @@ pub(crate) fn gids(tree: &Tree, n: usize, id: &str, second: bool) {
 
 /// What `ibv_devinfo` tells of the packets.
 pub(crate) fn packets(tree: &Tree, fabric: Fabric, bytes: u32) {
-    let mut text = String::new();
-    let (layer, lid) = match fabric {
-        Fabric::InfiniBand => ("InfiniBand", 0x15),
-        Fabric::Roce => ("Ethernet", 0),
+    let lids = match fabric {
+        Fabric::InfiniBand => "sm_lid=1 lid=$((21 + n))",
+        Fabric::Roce => "sm_lid=0 lid=0",
     };
-    let code = |bytes: u32| bytes.trailing_zeros().saturating_sub(7);
-    for n in 0..RAILS {
-        let lid = if lid == 0 { 0 } else { lid + n };
-        let _ = writeln!(
-            text,
-            "hca_id:\tmlx5_{n}\n\ttransport:\t\t\tInfiniBand (0)\n\tfw_ver:\t\t\t\t28.41.1000\n\tphys_port_cnt:\t\t\t1\n\t\tport:\t1\n\t\t\tstate:\t\t\tPORT_ACTIVE (4)\n\t\t\tmax_mtu:\t\t4096 (5)\n\t\t\tactive_mtu:\t\t{bytes} ({})\n\t\t\tsm_lid:\t\t\t{}\n\t\t\tport_lid:\t\t{lid}\n\t\t\tport_lmc:\t\t0x00\n\t\t\tlink_layer:\t\t{layer}\n",
-            code(bytes),
-            u32::from(lid != 0)
-        );
-    }
-    tree.file("/tmp/ibv_devinfo", text);
+    let code = bytes.trailing_zeros().saturating_sub(7);
     let root = tree.root();
-    tool(
-        tree,
-        "ibv_devinfo",
-        &format!("cat {}/tmp/ibv_devinfo", root.display()),
+    let script = format!(
+        "for n in 0 1 2 3 4 5 6 7; do\n\
+         port={root}/sys/class/infiniband/mlx5_$n/ports/1\n\
+         [ -d $port ] && [ -e {root}/dev/infiniband/uverbs$n ] || continue\n\
+         read -r state rest <$port/state\n\
+         read -r layer <$port/link_layer\n\
+         case $state in 1:) word=PORT_DOWN ;; 2:) word=PORT_INIT ;; 3:) word=PORT_ARMED ;; *) word=PORT_ACTIVE ;; esac\n\
+         {lids}\n\
+         printf 'hca_id:\\tmlx5_%s\\n\\ttransport:\\t\\t\\tInfiniBand (0)\\n\\tphys_port_cnt:\\t\\t\\t1\\n' $n\n\
+         printf '\\t\\tport:\\t1\\n\\t\\t\\tstate:\\t\\t\\t%s (%s)\\n\\t\\t\\tmax_mtu:\\t\\t4096 (5)\\n' $word ${{state%:}}\n\
+         printf '\\t\\t\\tactive_mtu:\\t\\t{bytes} ({code})\\n\\t\\t\\tsm_lid:\\t\\t\\t%s\\n\\t\\t\\tport_lid:\\t\\t%s\\n' $sm_lid $lid\n\
+         printf '\\t\\t\\tport_lmc:\\t\\t0x00\\n\\t\\t\\tlink_layer:\\t\\t%s\\n\\n' $layer\n\
+         done",
+        root = root.display()
     );
+    tool(tree, "ibv_devinfo", &script);
 }
 
 /// The machine's own network and storage, on a card that the container was not given.

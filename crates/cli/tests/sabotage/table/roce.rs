@@ -28,7 +28,7 @@ fn without_address(worker: &mut Worker) {
 pub(super) fn all() -> Vec<Fault> {
     let all = vec![
         fault("GIDs of version 1 only", "decode-1", first_version, "pair-roce-versions-differ"),
-        fault("small packets", "decode-2", small_packets, "roce-mtu-1500").pairs(&["roce-mtu-mismatch"]),
+        fault("small packets", "decode-2", small_packets, "roce-mtu-mismatch"),
         fault("no address on the rails", "decode-3", without_address, "roce-only-link-local-gid"),
         fault("a RoCE port that is down", "prefill-4", |w| { w.port(1, "state", "1: DOWN"); w.port(1, "phys_state", "3: Disabled"); }, "ib-port-disabled"),
         fault("a pinned GID of version 1", "prefill-5", |w| w.process("UCX_IB_GID_INDEX", "0"), "gid-index-unusable"),

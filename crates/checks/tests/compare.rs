@@ -162,7 +162,7 @@ fn prefill_may_have_more_rails_than_decode() {
         (1..4).for_each(|n| {
             inside.gpu(n, true);
             inside.rail(n, true);
-        })
+        });
     });
     let mut pods = fleet(4);
     for number in 0..3 {
@@ -265,7 +265,7 @@ fn ranks(label: impl Fn(usize, usize) -> (&'static str, String)) -> Vec<ProbedPo
             let flags = flags(node);
             let words: Vec<&str> = flags.iter().map(String::as_str).collect();
             inside(DECODE, |inside| {
-                inside.engine(87, &words, &["PATH=/usr/bin"])
+                inside.engine(87, &words, &["PATH=/usr/bin"]);
             })
         })
         .collect();
@@ -377,7 +377,7 @@ fn limits_that_nobody_runs_into_are_no_difference() {
     let mut pods = fleet(5);
     // It has IPC_LOCK, for which the limit does not count.
     let locked = inside(DECODE, |inside| {
-        inside.tree.file("/proc/87/limits", limits("8388608"))
+        inside.tree.file("/proc/87/limits", limits("8388608"));
     });
     put(&mut pods, 1, &locked, |_| {});
     let files = inside(DECODE, |inside| {

@@ -26,7 +26,7 @@ fn is_kind(count: usize, known: usize) -> bool {
 
 /// The value that more than half of the workers have. With fewer than three nobody is the odd one, and where all
 /// differ the value is each worker's own.
-pub(crate) fn majority<'p>(values: Vec<Valued<'p>>) -> Option<Spread<'p>> {
+pub(crate) fn majority(values: Vec<Valued<'_>>) -> Option<Spread<'_>> {
     const FEWEST: usize = 3;
     let known = values.len();
     if known < FEWEST {

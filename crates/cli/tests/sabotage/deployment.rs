@@ -11,7 +11,7 @@ use serde_json::json;
 use stand_in::{Behaviour, Cluster, StandIn};
 
 use crate::inside::Fabric;
-use crate::worker::{self, Worker};
+use crate::worker::{self, Plant, Worker};
 
 /// Workers of each role.
 pub(crate) const SIZES: [(&str, u32); 2] = [("prefill", 24), ("decode", 40)];
@@ -62,7 +62,7 @@ pub(crate) struct Deployment {
 }
 
 impl Deployment {
-    pub(crate) fn start(fabric: Fabric, planted: &[(&str, fn(&mut Worker))]) -> Self {
+    pub(crate) fn start(fabric: Fabric, planted: &[(&str, Plant)]) -> Self {
         let mut cluster = Cluster::new().namespace("serving").keep(0);
         let mut kept = Vec::new();
         for (role, size) in SIZES {

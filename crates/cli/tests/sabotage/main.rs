@@ -141,7 +141,7 @@ fn named(fault: &Fault) -> Result<(), String> {
 fn differences_that_do_no_harm_are_told_to_nobody() {
     let all = table::all();
     for fabric in [Fabric::InfiniBand, Fabric::Roce] {
-        let planted: Vec<(&str, fn(&mut worker::Worker))> = all
+        let planted: Vec<(&str, worker::Plant)> = all
             .iter()
             .filter(|fault| fault.cause.is_empty() && fault.fabric == fabric)
             .map(|fault| (fault.worker, fault.plant))

@@ -1,6 +1,7 @@
 //! One worker of the deployment, in parts that a fault can be planted in: its file tree, what its engine's process was
 //! told, its pod and node as the API server gives them, and what an agent in its place answers.
 
+use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
@@ -8,6 +9,9 @@ use stand_in::{Fault, Pod, Recorded, Tree};
 
 use crate::deployment;
 use crate::inside::{self, Fabric, PID, RAILS};
+
+/// What is planted in a worker.
+pub(crate) type Plant = fn(&mut Worker);
 
 /// A change of the pod as the API server gives it.
 type Change = Box<dyn FnOnce(Pod) -> Pod + Send>;
@@ -220,10 +224,7 @@ impl Worker {
     fn log(&self) -> String {
         let mut text = log(&self.name, &self.id);
         for line in &self.logged {
-            text.push_str(&format!(
-                "[1790000000.000001] [{}:42   :0] {line}\n",
-                self.name
-            ));
+            let _infallible = writeln!(text, "[1790000000.000001] [{}:42   :0] {line}", self.name);
         }
         text
     }
@@ -316,9 +317,9 @@ impl Trial {
             let kind = value["say"].as_str().unwrap().to_owned();
             let mut rest = value.as_object().unwrap().clone();
             rest.remove("say");
-            out.push_str(&format!("{{\"say\": \"{kind}\""));
+            let _infallible = write!(out, "{{\"say\": \"{kind}\"");
             for (key, value) in rest {
-                out.push_str(&format!(", \"{key}\": {value}"));
+                let _infallible = write!(out, ", \"{key}\": {value}");
             }
             out.push_str("}\n");
         };
@@ -338,10 +339,11 @@ impl Trial {
         );
         for name in &self.transports {
             let devices: Vec<String> = (0..RAILS).map(|n| format!("+ mlx5_{n}:1 ({n})")).collect();
-            list.push_str(&format!(
-                "| network    | ib        | + {name} | {} |\n",
+            let _infallible = writeln!(
+                list,
+                "| network    | ib        | + {name} | {} |",
                 devices.join("  ")
-            ));
+            );
         }
         list.push_str("| accelerator | cuda_cpy  | + cuda_copy | + cuda |\n| accelerator | cuda_ipc  | + cuda_ipc | + cuda |\n| Legend: + = enabled, - = disabled |\n");
         Recorded {

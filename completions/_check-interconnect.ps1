@@ -28,6 +28,8 @@ Register-ArgumentCompleter -Native -CommandName 'check-interconnect' -ScriptBloc
             [CompletionResult]::new('env', 'env', [CompletionResultType]::ParameterValue, 'Judge recipes: Kubernetes manifests, before anything is deployed')
             [CompletionResult]::new('node', 'node', [CompletionResultType]::ParameterValue, 'RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs')
             [CompletionResult]::new('nixl', 'nixl', [CompletionResultType]::ParameterValue, 'NIXL in an engine that runs, here or in pods; between two pods; or in saved logs of one or both sides')
+            [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'A whole deployment: its workers, each and held against each other, prefill against decode')
+            [CompletionResult]::new('replay', 'replay', [CompletionResultType]::ParameterValue, 'Judge a bundle that check --bundle saved, with the same output')
             [CompletionResult]::new('explain', 'explain', [CompletionResultType]::ParameterValue, 'What a check or a cause means, when it is no problem, and how to fix it')
             [CompletionResult]::new('vars', 'vars', [CompletionResultType]::ParameterValue, 'Transport variables: what they do, and what a value does')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a completion script')
@@ -131,6 +133,51 @@ Register-ArgumentCompleter -Native -CommandName 'check-interconnect' -ScriptBloc
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break
         }
+        'check-interconnect;check' {
+            [CompletionResult]::new('--prefill', '--prefill', [CompletionResultType]::ParameterName, 'Labels of the prefill workers, where neither labels nor flags that are known tell roles')
+            [CompletionResult]::new('--decode', '--decode', [CompletionResultType]::ParameterName, 'Labels of the decode workers')
+            [CompletionResult]::new('--bundle', '--bundle', [CompletionResultType]::ParameterName, 'Save everything that was observed into this file; replay judges it anywhere')
+            [CompletionResult]::new('--pod', '--pod', [CompletionResultType]::ParameterName, 'Pod to look into; may be given several times')
+            [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Pods with these labels, as kubectl''s option of that name')
+            [CompletionResult]::new('--selector', '--selector', [CompletionResultType]::ParameterName, 'Pods with these labels, as kubectl''s option of that name')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Container; without it main, else the one that asks for accelerators')
+            [CompletionResult]::new('--container', '--container', [CompletionResultType]::ParameterName, 'Container; without it main, else the one that asks for accelerators')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Namespace; that of the kubeconfig''s context without it')
+            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Namespace; that of the kubeconfig''s context without it')
+            [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Context of the kubeconfig')
+            [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Kubeconfig file, instead of $KUBECONFIG, ~/.kube/config or the pod''s own service account')
+            [CompletionResult]::new('--as', '--as', [CompletionResultType]::ParameterName, 'User to act as')
+            [CompletionResult]::new('--as-group', '--as-group', [CompletionResultType]::ParameterName, 'Group to act as; may be given several times')
+            [CompletionResult]::new('--via', '--via', [CompletionResultType]::ParameterName, 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server')
+            [CompletionResult]::new('--request-timeout', '--request-timeout', [CompletionResultType]::ParameterName, 'How long one request to the API server may take (30s, 2m)')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'How long one container may take (60s, 2m)')
+            [CompletionResult]::new('--concurrency', '--concurrency', [CompletionResultType]::ParameterName, 'Containers that are looked into at once')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Format, and a file to write it to; may be given several times: text, short, json, jsonl')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Format, and a file to write it to; may be given several times: text, short, json, jsonl')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to color text')
+            [CompletionResult]::new('--fail-on', '--fail-on', [CompletionResultType]::ParameterName, 'From what on to exit with 1')
+            [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'Every pod of the namespace that looks like a KV worker, by its labels or its engine''s flags')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Tell every result in full')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Tell every result in full')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
+        'check-interconnect;replay' {
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Format, and a file to write it to; may be given several times: text, short, json, jsonl')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Format, and a file to write it to; may be given several times: text, short, json, jsonl')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to color text')
+            [CompletionResult]::new('--fail-on', '--fail-on', [CompletionResultType]::ParameterName, 'From what on to exit with 1')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Tell every result in full')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Tell every result in full')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
         'check-interconnect;explain' {
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
@@ -174,6 +221,8 @@ Register-ArgumentCompleter -Native -CommandName 'check-interconnect' -ScriptBloc
             [CompletionResult]::new('env', 'env', [CompletionResultType]::ParameterValue, 'Judge recipes: Kubernetes manifests, before anything is deployed')
             [CompletionResult]::new('node', 'node', [CompletionResultType]::ParameterValue, 'RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs')
             [CompletionResult]::new('nixl', 'nixl', [CompletionResultType]::ParameterValue, 'NIXL in an engine that runs, here or in pods; between two pods; or in saved logs of one or both sides')
+            [CompletionResult]::new('check', 'check', [CompletionResultType]::ParameterValue, 'A whole deployment: its workers, each and held against each other, prefill against decode')
+            [CompletionResult]::new('replay', 'replay', [CompletionResultType]::ParameterValue, 'Judge a bundle that check --bundle saved, with the same output')
             [CompletionResult]::new('explain', 'explain', [CompletionResultType]::ParameterValue, 'What a check or a cause means, when it is no problem, and how to fix it')
             [CompletionResult]::new('vars', 'vars', [CompletionResultType]::ParameterValue, 'Transport variables: what they do, and what a value does')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a completion script')
@@ -189,6 +238,12 @@ Register-ArgumentCompleter -Native -CommandName 'check-interconnect' -ScriptBloc
             break
         }
         'check-interconnect;help;nixl' {
+            break
+        }
+        'check-interconnect;help;check' {
+            break
+        }
+        'check-interconnect;help;replay' {
             break
         }
         'check-interconnect;help;explain' {

@@ -16,6 +16,9 @@ _check__interconnect() {
             ",$1")
                 cmd="check__interconnect"
                 ;;
+            check__interconnect,check)
+                cmd="check__interconnect__subcmd__check"
+                ;;
             check__interconnect,completions)
                 cmd="check__interconnect__subcmd__completions"
                 ;;
@@ -37,11 +40,17 @@ _check__interconnect() {
             check__interconnect,node)
                 cmd="check__interconnect__subcmd__node"
                 ;;
+            check__interconnect,replay)
+                cmd="check__interconnect__subcmd__replay"
+                ;;
             check__interconnect,schema)
                 cmd="check__interconnect__subcmd__schema"
                 ;;
             check__interconnect,vars)
                 cmd="check__interconnect__subcmd__vars"
+                ;;
+            check__interconnect__subcmd__help,check)
+                cmd="check__interconnect__subcmd__help__subcmd__check"
                 ;;
             check__interconnect__subcmd__help,completions)
                 cmd="check__interconnect__subcmd__help__subcmd__completions"
@@ -64,6 +73,9 @@ _check__interconnect() {
             check__interconnect__subcmd__help,node)
                 cmd="check__interconnect__subcmd__help__subcmd__node"
                 ;;
+            check__interconnect__subcmd__help,replay)
+                cmd="check__interconnect__subcmd__help__subcmd__replay"
+                ;;
             check__interconnect__subcmd__help,schema)
                 cmd="check__interconnect__subcmd__help__subcmd__schema"
                 ;;
@@ -77,12 +89,114 @@ _check__interconnect() {
 
     case "${cmd}" in
         check__interconnect)
-            opts="-h -V --help --version env node nixl explain vars completions man schema help"
+            opts="-h -V --help --version env node nixl check replay explain vars completions man schema help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        check__subcmd__interconnect__subcmd__check)
+            opts="-l -c -n -o -v -h -V --prefill --decode --bundle --pod --selector --all --container --namespace --context --kubeconfig --as --as-group --via --request-timeout --timeout --concurrency --output --color --fail-on --verbose --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --prefill)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --decode)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bundle)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --selector)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -l)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --container)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -c)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --namespace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --context)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kubeconfig)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as-group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --via)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --request-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --concurrency)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "fail warn unproven never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -169,8 +283,22 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__help)
-            opts="env node nixl explain vars completions man schema help"
+            opts="env node nixl check replay explain vars completions man schema help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        check__subcmd__interconnect__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -267,6 +395,20 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__help__subcmd__node)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        check__subcmd__interconnect__subcmd__help__subcmd__replay)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -519,6 +661,36 @@ _check__interconnect() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "fail warn unproven never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        check__subcmd__interconnect__subcmd__replay)
+            opts="-o -v -h -V --output --color --fail-on --verbose --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -25,6 +25,8 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
             cand env 'Judge recipes: Kubernetes manifests, before anything is deployed'
             cand node 'RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs'
             cand nixl 'NIXL in an engine that runs, here or in pods; between two pods; or in saved logs of one or both sides'
+            cand check 'A whole deployment: its workers, each and held against each other, prefill against decode'
+            cand replay 'Judge a bundle that check --bundle saved, with the same output'
             cand explain 'What a check or a cause means, when it is no problem, and how to fix it'
             cand vars 'Transport variables: what they do, and what a value does'
             cand completions 'Print a completion script'
@@ -124,6 +126,49 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
         }
+        &'check-interconnect;check'= {
+            cand --prefill 'Labels of the prefill workers, where neither labels nor flags that are known tell roles'
+            cand --decode 'Labels of the decode workers'
+            cand --bundle 'Save everything that was observed into this file; replay judges it anywhere'
+            cand --pod 'Pod to look into; may be given several times'
+            cand -l 'Pods with these labels, as kubectl''s option of that name'
+            cand --selector 'Pods with these labels, as kubectl''s option of that name'
+            cand -c 'Container; without it main, else the one that asks for accelerators'
+            cand --container 'Container; without it main, else the one that asks for accelerators'
+            cand -n 'Namespace; that of the kubeconfig''s context without it'
+            cand --namespace 'Namespace; that of the kubeconfig''s context without it'
+            cand --context 'Context of the kubeconfig'
+            cand --kubeconfig 'Kubeconfig file, instead of $KUBECONFIG, ~/.kube/config or the pod''s own service account'
+            cand --as 'User to act as'
+            cand --as-group 'Group to act as; may be given several times'
+            cand --via 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server'
+            cand --request-timeout 'How long one request to the API server may take (30s, 2m)'
+            cand --timeout 'How long one container may take (60s, 2m)'
+            cand --concurrency 'Containers that are looked into at once'
+            cand -o 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
+            cand --output 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
+            cand --color 'When to color text'
+            cand --fail-on 'From what on to exit with 1'
+            cand --all 'Every pod of the namespace that looks like a KV worker, by its labels or its engine''s flags'
+            cand -v 'Tell every result in full'
+            cand --verbose 'Tell every result in full'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'check-interconnect;replay'= {
+            cand -o 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
+            cand --output 'Format, and a file to write it to; may be given several times: text, short, json, jsonl'
+            cand --color 'When to color text'
+            cand --fail-on 'From what on to exit with 1'
+            cand -v 'Tell every result in full'
+            cand --verbose 'Tell every result in full'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
         &'check-interconnect;explain'= {
             cand -h 'Print help'
             cand --help 'Print help'
@@ -162,6 +207,8 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
             cand env 'Judge recipes: Kubernetes manifests, before anything is deployed'
             cand node 'RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs'
             cand nixl 'NIXL in an engine that runs, here or in pods; between two pods; or in saved logs of one or both sides'
+            cand check 'A whole deployment: its workers, each and held against each other, prefill against decode'
+            cand replay 'Judge a bundle that check --bundle saved, with the same output'
             cand explain 'What a check or a cause means, when it is no problem, and how to fix it'
             cand vars 'Transport variables: what they do, and what a value does'
             cand completions 'Print a completion script'
@@ -174,6 +221,10 @@ set edit:completion:arg-completer[check-interconnect] = {|@words|
         &'check-interconnect;help;node'= {
         }
         &'check-interconnect;help;nixl'= {
+        }
+        &'check-interconnect;help;check'= {
+        }
+        &'check-interconnect;help;replay'= {
         }
         &'check-interconnect;help;explain'= {
         }

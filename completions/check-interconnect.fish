@@ -29,6 +29,8 @@ complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -s V
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "env" -d 'Judge recipes: Kubernetes manifests, before anything is deployed'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "nixl" -d 'NIXL in an engine that runs, here or in pods; between two pods; or in saved logs of one or both sides'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "check" -d 'A whole deployment: its workers, each and held against each other, prefill against decode'
+complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "replay" -d 'Judge a bundle that check --bundle saved, with the same output'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "explain" -d 'What a check or a cause means, when it is no problem, and how to fix it'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
 complete -c check-interconnect -n "__fish_check_interconnect_needs_command" -f -a "completions" -d 'Print a completion script'
@@ -122,6 +124,44 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ni
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s v -l verbose -d 'Tell every result in full'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l prefill -d 'Labels of the prefill workers, where neither labels nor flags that are known tell roles' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l decode -d 'Labels of the decode workers' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l bundle -d 'Save everything that was observed into this file; replay judges it anywhere' -r -F
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l pod -d 'Pod to look into; may be given several times' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -s l -l selector -d 'Pods with these labels, as kubectl\'s option of that name' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -s c -l container -d 'Container; without it main, else the one that asks for accelerators' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -s n -l namespace -d 'Namespace; that of the kubeconfig\'s context without it' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l context -d 'Context of the kubeconfig' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l kubeconfig -d 'Kubeconfig file, instead of $KUBECONFIG, ~/.kube/config or the pod\'s own service account' -r -F
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l as -d 'User to act as' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l as-group -d 'Group to act as; may be given several times' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l request-timeout -d 'How long one request to the API server may take (30s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l timeout -d 'How long one container may take (60s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l concurrency -d 'Containers that are looked into at once' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l fail-on -d 'From what on to exit with 1' -r -f -a "fail\t'A failed check'
+warn\t'Also a warning'
+unproven\t'Also a deployment that nothing has proven'
+never\t'Never: 1 and 3 become 0'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l all -d 'Every pod of the namespace that looks like a KV worker, by its labels or its engine\'s flags'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -s v -l verbose -d 'Tell every result in full'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand replay" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand replay" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand replay" -l fail-on -d 'From what on to exit with 1' -r -f -a "fail\t'A failed check'
+warn\t'Also a warning'
+unproven\t'Also a deployment that nothing has proven'
+never\t'Never: 1 and 3 become 0'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand replay" -s v -l verbose -d 'Tell every result in full'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand replay" -s V -l version -d 'Print version'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand explain" -s V -l version -d 'Print version'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand vars" -l build -d 'Library build or version to judge for: full-1.23, nixl-1.5.1-wheel, efa-1.23, no-hca-1.23 and so on for UCX_TLS; a UCX version for UCX_NET_DEVICES; an NCCL version for NCCL_IB_HCA' -r
@@ -135,12 +175,14 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ma
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand man" -s V -l version -d 'Print version'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand schema" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand schema" -s V -l version -d 'Print version'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "env" -d 'Judge recipes: Kubernetes manifests, before anything is deployed'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "nixl" -d 'NIXL in an engine that runs, here or in pods; between two pods; or in saved logs of one or both sides'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "explain" -d 'What a check or a cause means, when it is no problem, and how to fix it'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "completions" -d 'Print a completion script'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "man" -d 'Print the manual page (roff)'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "schema" -d 'Print the JSON Schema of the report, or of the configuration file'
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl explain vars completions man schema help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl check replay explain vars completions man schema help" -f -a "env" -d 'Judge recipes: Kubernetes manifests, before anything is deployed'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl check replay explain vars completions man schema help" -f -a "node" -d 'RDMA, GPUDirect, NVLink and limits: of this host or container, of pods, or of saved outputs'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl check replay explain vars completions man schema help" -f -a "nixl" -d 'NIXL in an engine that runs, here or in pods; between two pods; or in saved logs of one or both sides'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl check replay explain vars completions man schema help" -f -a "check" -d 'A whole deployment: its workers, each and held against each other, prefill against decode'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl check replay explain vars completions man schema help" -f -a "replay" -d 'Judge a bundle that check --bundle saved, with the same output'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl check replay explain vars completions man schema help" -f -a "explain" -d 'What a check or a cause means, when it is no problem, and how to fix it'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl check replay explain vars completions man schema help" -f -a "vars" -d 'Transport variables: what they do, and what a value does'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl check replay explain vars completions man schema help" -f -a "completions" -d 'Print a completion script'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl check replay explain vars completions man schema help" -f -a "man" -d 'Print the manual page (roff)'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl check replay explain vars completions man schema help" -f -a "schema" -d 'Print the JSON Schema of the report, or of the configuration file'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand help; and not __fish_seen_subcommand_from env node nixl check replay explain vars completions man schema help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -263,7 +263,10 @@ fn judged(
     if nixl && !report.unreachable && !report.nothing_to_check {
         let all: Vec<&CheckResult> = report.results.iter().collect();
         let mut steps = pods_verdict::of_faults(command, report.readiness, &all, &pods, around);
-        steps.extend(next_of_pods(&pods, &prepared));
+        // What is broken is mended before anything is measured.
+        if what == What::Nixl || report.readiness != Readiness::Blocked {
+            steps.extend(next_of_pods(&pods, &prepared));
+        }
         report.next = steps;
     }
     report

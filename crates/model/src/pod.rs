@@ -68,6 +68,10 @@ pub struct Container {
     pub kind: ContainerKind,
     /// Image as written.
     pub image: Option<String>,
+    /// Digest of the image that runs (`imageID`), where the runtime tells one of a registry: the same tag can mean another
+    /// image on another day.
+    #[serde(default)]
+    pub digest: Option<String>,
     /// Extended resources in its limits or requests: what the scheduler granted.
     pub resources: BTreeMap<String, String>,
     /// Claims of dynamic resource allocation that it lists.

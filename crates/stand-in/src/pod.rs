@@ -21,6 +21,8 @@ pub(crate) struct Container {
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) after_loss: AfterLoss,
     pub(crate) log: Bytes,
+    /// Commands with one of these words come back with what is recorded for it, whatever the behaviour.
+    pub(crate) answers: Vec<(String, Recorded)>,
 }
 
 impl Container {
@@ -35,6 +37,7 @@ impl Container {
             environment: Vec::new(),
             after_loss: AfterLoss::default(),
             log: Bytes::new(),
+            answers: Vec::new(),
         }
     }
 }
@@ -230,6 +233,12 @@ impl Pod {
             delay,
             ..Recorded::default()
         }))
+    }
+
+    /// A command one of whose words contains this text comes back with what is recorded, whatever else the container does.
+    #[must_use]
+    pub fn answers(self, word: &str, recorded: Recorded) -> Self {
+        self.here(|c| c.answers.push((word.to_owned(), recorded)))
     }
 
     /// There is no shell, nor anything else: [`Behaviour::Missing`].

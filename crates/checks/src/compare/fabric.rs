@@ -44,7 +44,7 @@ const SUBNETS: Cause = Cause {
     what: "the InfiniBand ports of prefill and of decode are in different subnets",
     why: "without an InfiniBand router they do not reach each other: UCX calls the pair unreachable and takes TCP",
     fix: "place both roles in one InfiniBand subnet, or tell UCX of the router (UCX_IB_SUBNET_PREFIX, UCX_IB_IS_GLOBAL=y)",
-    quiet_if: "a subnet prefix is common to both; prefixes could not be read; one side has no InfiniBand",
+    quiet_if: "a subnet prefix is common to both; UCX_IB_IS_GLOBAL=y; prefixes could not be read; one side has no InfiniBand",
     source: "UCX uct_ib_iface_is_reachable (subnet prefix of GID 0)",
 };
 
@@ -95,7 +95,7 @@ fn known(pod: &PodView<'_>) -> Option<Known> {
     let roce = fabrics.contains(&Fabric::Roce);
     let words: Vec<&str> = fabrics.iter().map(|fabric| fabric.word()).collect();
     Some(Known {
-        subnets: rails.subnets(),
+        subnets: rails.subnets().filter(|_| !routed(pod)),
         partitions: rails.partitions(),
         roce: rails.roce_versions(),
         mtus: rails.mtus().filter(|_| roce && fabrics.len() == 1),
@@ -107,6 +107,19 @@ fn known(pod: &PodView<'_>) -> Option<Known> {
             words.join(" and ")
         ),
         fabrics,
+    })
+}
+
+/// Whether UCX is told that a router leads to other subnets.
+fn routed(pod: &PodView<'_>) -> bool {
+    let told = pod
+        .live
+        .and_then(|live| live.worker.literal("UCX_IB_IS_GLOBAL"));
+    told.is_some_and(|value| {
+        matches!(
+            value.trim().to_ascii_lowercase().as_str(),
+            "y" | "yes" | "on" | "1"
+        )
     })
 }
 

@@ -44,7 +44,7 @@ impl Layer {
 }
 
 /// What they have in common.
-const QUIET: &str = "fewer than three workers of the workload could be compared; no value is that of more than half; the value is one that each worker has of its own (a port, an address, a rank); it could not be read";
+const QUIET: &str = "fewer than three workers of the workload could be compared; no value is that of more than half; every fourth worker has the other value (machines of another type); the workers are of different templates (a rollout); the value is one that each worker has of its own (a port, an address, a rank); it could not be read";
 const FROM: &str =
     "comparison of the workers of one workload; no value is held against a number of ours";
 
@@ -59,7 +59,7 @@ pub(crate) const SPEC: Cause = Cause {
 
 pub(crate) const SETTINGS: Cause = Cause {
     id: "worker-settings-differ",
-    what: "the engine of one worker has another transport setting than the others of its workload",
+    what: "the engine of one worker has another setting of transport or KV than the others of its workload",
     why: "KV to and from this worker takes another path, or none",
     fix: "find who sets it on this worker only: its pod's spec, a webhook, its node, its start script; then restart it",
     quiet_if: QUIET,

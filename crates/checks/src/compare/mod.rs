@@ -9,11 +9,13 @@ pub(crate) mod layers;
 pub(crate) mod nvlink;
 pub(crate) mod odd_one_out;
 mod rails;
+mod settings;
 pub(crate) mod side_channel;
 pub(crate) mod software;
 mod spread;
 mod traits;
 pub(crate) mod view;
+mod workload;
 
 /// `decode-3`, `decode-3 and decode-5`, `decode-3, decode-5 and 14 more`.
 pub(crate) fn listed(names: &[&str]) -> String {

@@ -5,17 +5,21 @@
 //! its workload have, thing by thing, and one that differs is named with what it has and what the others have.
 //!
 //! No value is judged here: whether eight ports or seven are right is not known, that seven is not like the others is.
-//! Leaders and members of a group are different workloads. Firmware, cards and kernels that differ are told as notes,
-//! since fleets are renewed step by step.
+//! Leaders and members of a group are different workloads, and so are workers of different templates while a rollout is
+//! under way. What every fourth worker has, or more, is a kind of machine and no accident: told as a note. Firmware, cards
+//! and kernels that differ are told as notes, since fleets are renewed step by step; so are settings of speed, and those
+//! of NCCL where it does not move KV.
 
 use std::collections::BTreeMap;
 
-use model::{Grade, GroupPart};
+use model::Grade;
 
 use super::layers::{self, Layer};
-use super::spread::{Valued, majority};
-use super::traits::{TRAITS, setting, setting_names};
-use super::view::GroupView;
+use super::settings::{self, Weight};
+use super::spread::{Spread, Valued, majority};
+use super::traits::TRAITS;
+use super::view::{GroupView, about};
+use super::workload::Workload;
 use crate::check::{Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::pod::view::PodView;
@@ -50,89 +54,151 @@ struct Differs {
     note: bool,
 }
 
-/// What makes workers replicas of each other.
-type Workload<'p> = (&'p str, Option<GroupPart>, Option<model::Role>);
-
 fn run(view: &GroupView<'_>, findings: &mut Findings) {
-    let mut workloads: BTreeMap<(String, u8), Vec<&PodView<'_>>> = BTreeMap::new();
+    let mut workloads: BTreeMap<Workload, Vec<&PodView<'_>>> = BTreeMap::new();
     for pod in &view.pods {
-        let (name, part, role) = workload(pod);
-        let rank = match part {
-            None => 0,
-            Some(GroupPart::Leader) => 1,
-            Some(GroupPart::Member) => 2,
-        };
-        let role = role.map_or("", model::Role::as_str);
-        workloads
-            .entry((format!("{name}\0{role}"), rank))
-            .or_default()
-            .push(pod);
+        workloads.entry(Workload::of(pod)).or_default().push(pod);
     }
+    templates(&workloads, findings);
     for pods in workloads.values() {
         of_workload(pods, findings);
     }
 }
 
-fn workload<'p>(pod: &PodView<'p>) -> Workload<'p> {
-    let name = pod.subject.workers.first().map_or("", String::as_str);
-    let part = pod
-        .object
-        .labels
-        .get("leaderworkerset.sigs.k8s.io/worker-index")
-        .map(|rank| {
-            if rank == "0" {
-                GroupPart::Leader
-            } else {
-                GroupPart::Member
-            }
-        });
-    (name, part, pod.role)
+/// A rollout: workers of one workload that were made from different templates.
+fn templates(workloads: &BTreeMap<Workload, Vec<&PodView<'_>>>, findings: &mut Findings) {
+    let mut by_name: BTreeMap<Workload, Vec<&Vec<&PodView<'_>>>> = BTreeMap::new();
+    for (workload, pods) in workloads {
+        by_name
+            .entry(workload.without_template())
+            .or_default()
+            .push(pods);
+    }
+    for mut kinds in by_name.into_values() {
+        if kinds.len() < 2 {
+            continue;
+        }
+        kinds.sort_by_key(|pods| std::cmp::Reverse(pods.len()));
+        let all: usize = kinds.iter().map(|pods| pods.len()).sum();
+        let words: Vec<String> = kinds
+            .iter()
+            .skip(1)
+            .map(|pods| {
+                let names: Vec<&str> = pods.iter().map(|pod| pod.object.name.as_str()).collect();
+                super::listed(&names)
+            })
+            .collect();
+        let role = role(kinds.first().copied().map_or(&[][..], Vec::as_slice));
+        let finding = Finding::ok(
+            NAME,
+            format!(
+                "{} of the {all} {role} workers are of another template than most: {}",
+                all.saturating_sub(kinds.first().map_or(0, |pods| pods.len())),
+                words.join("; ")
+            ),
+        )
+        .note("a rollout is under way, or stands; each is held against those of its own template");
+        let others = kinds.into_iter().skip(1).flatten().copied();
+        findings.push(about(finding.grade(Grade::Observed), others));
+    }
 }
 
-fn of_workload<'p>(pods: &[&'p PodView<'p>], findings: &mut Findings) {
-    let mut odd: BTreeMap<(usize, Layer), Vec<Differs>> = BTreeMap::new();
-    let mut compared = 0_usize;
-    let at: BTreeMap<&str, usize> = pods
-        .iter()
-        .enumerate()
-        .map(|(at, pod)| (pod.object.name.as_str(), at))
-        .collect();
-    let mut hold = |layer: Layer, what: &str, note: bool, values: Vec<Valued<'p>>| {
-        let Some(spread) = majority(values) else {
-            return;
-        };
-        compared = compared.max(spread.known);
-        for (pod, own) in spread.others {
-            let Some(at) = at.get(pod.object.name.as_str()) else {
+fn role(pods: &[&PodView<'_>]) -> &'static str {
+    pods.first()
+        .and_then(|pod| pod.role)
+        .map_or("worker", model::Role::as_str)
+}
+
+/// What was found of the workers of one workload.
+#[derive(Default)]
+struct Held {
+    /// By worker and layer.
+    odd: BTreeMap<(usize, Layer), Vec<Differs>>,
+    /// Things of which there are kinds.
+    kinds: Vec<String>,
+    /// Workers that could be compared.
+    compared: usize,
+}
+
+impl Held {
+    fn take(
+        &mut self,
+        pods: &[&PodView<'_>],
+        (layer, what, note): (Layer, &str, bool),
+        spread: Spread<'_>,
+        shown: impl Fn(&PodView<'_>) -> Option<String>,
+    ) {
+        self.compared = self.compared.max(spread.known);
+        let mut others = spread.others;
+        for (kind, count) in spread.kinds {
+            if layer == Layer::Spec {
+                // Replicas are made from one template.
+                let held = pods
+                    .iter()
+                    .copied()
+                    .filter(|pod| shown(pod).as_ref() == Some(&kind));
+                others.extend(held.map(|pod| (pod, kind.clone())));
+            } else if !note {
+                self.kinds.push(format!(
+                    "{what} {kind} on {count}, {} on most",
+                    spread.common
+                ));
+            }
+        }
+        for (pod, own) in others {
+            let Some(at) = pods.iter().position(|p| p.object.name == pod.object.name) else {
                 continue;
             };
-            odd.entry((*at, layer)).or_default().push(Differs {
+            self.odd.entry((at, layer)).or_default().push(Differs {
                 what: what.to_owned(),
-                own,
+                own: shown(pod).unwrap_or(own),
                 common: spread.common.clone(),
                 note,
             });
         }
-    };
+    }
+}
+
+fn of_workload<'p>(pods: &[&'p PodView<'p>], findings: &mut Findings) {
+    let mut held = Held::default();
     for one in TRAITS {
-        let values = pods
+        let values: Vec<Valued<'p>> = pods
             .iter()
             .filter_map(|pod| Some((*pod, (one.of)(pod)?)))
             .collect();
-        hold(one.layer, one.what, one.note, values);
+        if let Some(spread) = majority(values) {
+            held.take(pods, (one.layer, one.what, one.note), spread, one.of);
+        }
     }
-    for name in setting_names(pods) {
-        let values = pods
+    for (name, weight) in settings::names(pods) {
+        let values: Vec<Valued<'p>> = pods
             .iter()
-            .filter_map(|pod| Some((*pod, setting(pod, name)?)))
+            .filter_map(|pod| {
+                let given = settings::given(pod, name)?;
+                Some((*pod, settings::alike(name, &given)))
+            })
             .collect();
-        hold(Layer::Settings, name, false, values);
+        if let Some(spread) = majority(values) {
+            let note = weight == Weight::Note;
+            held.take(pods, (Layer::Settings, name, note), spread, |pod| {
+                settings::given(pod, name)
+            });
+        }
     }
-    let role = pods
-        .first()
-        .and_then(|pod| pod.role)
-        .map_or("worker", model::Role::as_str);
+    let Held {
+        odd,
+        kinds,
+        compared,
+    } = held;
+    let role = role(pods);
     let mut told = 0_usize;
+    if !kinds.is_empty() {
+        told = told.saturating_add(1);
+        findings.push(about(
+            of_kinds(&kinds, pods.len(), role),
+            pods.iter().copied(),
+        ));
+    }
     for layer in Layer::ALL {
         for (number, pod) in pods.iter().enumerate() {
             let Some(differs) = odd.get(&(number, layer)) else {
@@ -148,8 +214,25 @@ fn of_workload<'p>(pods: &[&'p PodView<'p>], findings: &mut Findings) {
             format!("the {compared} workers that could be compared are alike"),
         )
         .grade(Grade::Observed);
-        findings.push(super::view::about(finding, pods.iter().copied()));
+        findings.push(about(finding, pods.iter().copied()));
     }
+}
+
+/// Machines of several types.
+fn of_kinds(kinds: &[String], of: usize, role: &str) -> Finding {
+    let mut words: Vec<String> = kinds.iter().take(LISTED).cloned().collect();
+    if kinds.len() > LISTED {
+        words.push(format!("{} more", kinds.len().saturating_sub(LISTED)));
+    }
+    Finding::ok(
+        NAME,
+        format!(
+            "the {of} {role} workers are of several kinds: {}",
+            words.join("; ")
+        ),
+    )
+    .note("machines of several types; each pair is as fast as its slower end")
+    .grade(Grade::Observed)
 }
 
 fn told_of(layer: Layer, differs: &[Differs], of: usize, role: &str) -> Finding {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::node::ports::{Fabric, PortRef, ports, rate, rate_of};
+use crate::node::ports::{Fabric, PortRef, ports, ports_here, rate, rate_of};
 use crate::node_view::NodeView;
 use crate::pod::view::PodView;
 
@@ -12,15 +12,24 @@ pub(crate) struct Rails<'p> {
 }
 
 impl<'p> Rails<'p> {
-    /// Those of a worker; `None` where nothing was seen, or no device was listed.
+    /// Those that a worker uses; `None` where nothing was seen, or no device was listed.
     pub(crate) fn of(pod: &PodView<'p>) -> Option<Self> {
+        Self::by(pod, ports)
+    }
+
+    /// Those that a worker has, whatever its settings select: a setting is no fault of a machine.
+    pub(crate) fn here(pod: &PodView<'p>) -> Option<Self> {
+        Self::by(pod, ports_here)
+    }
+
+    fn by(pod: &PodView<'p>, list: fn(&NodeView<'p>) -> Vec<PortRef<'p>>) -> Option<Self> {
         let facts = pod.facts?;
         let seen = &facts.observation;
         // Nobody listed devices: that none is known means nothing.
         if seen.rdma.listings.is_empty() && seen.rdma.devices.is_empty() {
             return None;
         }
-        let ports = ports(&NodeView::of(facts))
+        let ports = list(&NodeView::of(facts))
             .into_iter()
             .filter(|port| port.compute && port.is_hardware() && !port.nvlink_controller)
             .collect();
@@ -103,6 +112,8 @@ impl<'p> Rails<'p> {
                 .pkeys
                 .values()
                 .filter_map(|key| key.value().copied())
+                // An entry of a table that holds no partition.
+                .filter(|key| key & 0x7fff != 0)
                 .collect();
             if keys.is_empty() {
                 return None;

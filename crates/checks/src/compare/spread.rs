@@ -13,13 +13,20 @@ pub(crate) struct Spread<'p> {
     pub(crate) common: String,
     /// Workers whose value is known.
     pub(crate) known: usize,
-    /// Those that have another value.
+    /// Those that have another value, which few have.
     pub(crate) others: Vec<Valued<'p>>,
+    /// Other values that so many have that they are a kind of their own, with how many.
+    pub(crate) kinds: Vec<(String, usize)>,
+}
+
+/// Several workers, and at least every fourth of them, are a kind: machines of another type, and no accident.
+fn is_kind(count: usize, known: usize) -> bool {
+    count > 1 && count.saturating_mul(4) >= known
 }
 
 /// The value that more than half of the workers have. With fewer than three nobody is the odd one, and where all
 /// differ the value is each worker's own.
-pub(crate) fn majority<'p>(values: Vec<Valued<'p>>) -> Option<Spread<'p>> {
+pub(crate) fn majority(values: Vec<Valued<'_>>) -> Option<Spread<'_>> {
     const FEWEST: usize = 3;
     let known = values.len();
     if known < FEWEST {
@@ -30,19 +37,27 @@ pub(crate) fn majority<'p>(values: Vec<Valued<'p>>) -> Option<Spread<'p>> {
         let count = counts.entry(value).or_default();
         *count = count.saturating_add(1);
     }
-    let (common, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    let (common, count) = counts
+        .iter()
+        .max_by_key(|(_, count)| **count)
+        .map(|(value, count)| ((*value).to_owned(), *count))?;
     if count.saturating_mul(2) <= known {
         return None;
     }
-    let common = common.to_owned();
+    let kinds: Vec<(String, usize)> = counts
+        .into_iter()
+        .filter(|(value, count)| *value != common && is_kind(*count, known))
+        .map(|(value, count)| (value.to_owned(), count))
+        .collect();
     let others = values
         .into_iter()
-        .filter(|(_, value)| *value != common)
+        .filter(|(_, value)| *value != common && !kinds.iter().any(|(kind, _)| kind == value))
         .collect();
     Some(Spread {
         common,
         known,
         others,
+        kinds,
     })
 }
 

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::Observation;
 use model::observation::gpu::LinkState;
 use model::observation::limits::{Capabilities, Limit};
 use model::observation::modules::Presence;
 use model::observation::process::Process;
-use model::{Observation, Value};
-use settings::catalogue::{self, Relevance};
 
 use super::layers::Layer;
 use super::rails::Rails;
@@ -57,40 +56,41 @@ pub(crate) const TRAITS: &[Trait] = &[
     }),
     warns(Layer::Spec, "mounts", mounts),
     warns(Layer::Rails, "active RDMA ports", |pod| {
-        Rails::of(pod).map(|rails| rails.count())
+        Rails::here(pod).map(|rails| rails.count())
     }),
-    warns(Layer::Rails, "rates", |pod| Rails::of(pod)?.rates()),
+    warns(Layer::Rails, "rates", |pod| Rails::here(pod)?.rates()),
     warns(Layer::Rails, "fabric", |pod| {
-        let fabrics = Rails::of(pod)?.fabrics();
+        let fabrics = Rails::here(pod)?.fabrics();
         let words: Vec<&str> = fabrics.iter().map(|fabric| fabric.word()).collect();
         (!words.is_empty()).then(|| words.join(" and "))
     }),
     warns(Layer::Rails, "packet size", |pod| {
-        let mtus = Rails::of(pod)?.mtus()?;
+        let mtus = Rails::here(pod)?.mtus()?;
         Some(words(mtus.iter().map(u32::to_string)))
     }),
     warns(Layer::Rails, "RoCE version of the GIDs", |pod| {
-        Rails::of(pod)?.roce_versions().map(str::to_owned)
+        Rails::here(pod)?.roce_versions().map(str::to_owned)
     }),
-    warns(Layer::Rails, "InfiniBand subnets", |pod| {
-        let subnets = Rails::of(pod)?.subnets()?;
+    // Racks may have a subnet each, with a router between them; pair/fabric tells what does not reach its peers.
+    notes(Layer::Rails, "InfiniBand subnets", |pod| {
+        let subnets = Rails::here(pod)?.subnets()?;
         Some(words(subnets.iter().map(|prefix| format!("{prefix:016x}"))))
     }),
     warns(Layer::Rails, "InfiniBand partitions", |pod| {
-        let partitions = Rails::of(pod)?.partitions()?;
+        let partitions = Rails::here(pod)?.partitions()?;
         Some(words(partitions.iter().map(|(key, full)| {
             format!("0x{:04x}", key | if *full { 0x8000 } else { 0 })
         })))
     }),
     warns(Layer::Rails, "device nodes", device_nodes),
     warns(Layer::Rails, "drivers", |pod| {
-        Rails::of(pod)?.device_words(|device| device.driver.value())
+        Rails::here(pod)?.device_words(|device| device.driver.value())
     }),
     notes(Layer::Rails, "cards", |pod| {
-        Rails::of(pod)?.device_words(|device| device.hca_type.value())
+        Rails::here(pod)?.device_words(|device| device.hca_type.value())
     }),
     notes(Layer::Rails, "firmware", |pod| {
-        Rails::of(pod)?.device_words(|device| device.firmware.value())
+        Rails::here(pod)?.device_words(|device| device.firmware.value())
     }),
     warns(Layer::Gpus, "GPUs", gpus),
     warns(Layer::Gpus, "GPU driver", |pod| {
@@ -106,7 +106,7 @@ pub(crate) const TRAITS: &[Trait] = &[
     warns(Layer::Gpus, "nvidia_peermem", |pod| {
         module(pod.seen()?, "nvidia_peermem")
     }),
-    warns(Layer::Gpus, "GDRCopy", |pod| {
+    notes(Layer::Gpus, "GDRCopy", |pod| {
         let node = &pod.seen()?.gpudirect.gdrcopy_node.exists;
         node.value().map(|there| yes(*there))
     }),
@@ -115,6 +115,9 @@ pub(crate) const TRAITS: &[Trait] = &[
     warns(Layer::Gpus, "IMEX channels", |pod| {
         let channels = pod.seen()?.gpu.imex.channels.value()?;
         Some(channels.len().to_string())
+    }),
+    warns(Layer::Software, "image that runs", |pod| {
+        pod.container?.digest.as_deref().map(short_digest)
     }),
     warns(Layer::Software, "NIXL", nixl_version),
     warns(Layer::Software, "libraries", libraries),
@@ -127,12 +130,9 @@ pub(crate) const TRAITS: &[Trait] = &[
     notes(Layer::Software, "kernel", |pod| {
         pod.seen()?.host.kernel.value().cloned()
     }),
-    warns(Layer::Limits, "locked memory", |pod| {
-        let limits = &engine(pod)?.limits;
-        limits.memlock_soft.value().map(|limit| match limit {
-            Limit::Unlimited => "unlimited".to_owned(),
-            Limit::Value(bytes) => format!("{bytes} bytes"),
-        })
+    warns(Layer::Limits, "memory that it can lock", lockable),
+    notes(Layer::Limits, "limit of locked memory", |pod| {
+        engine(pod)?.limits.memlock_soft.value().map(limit)
     }),
     warns(Layer::Limits, "effective IPC_LOCK", |pod| {
         let set = engine(pod)?.limits.capabilities.value()?;
@@ -141,18 +141,60 @@ pub(crate) const TRAITS: &[Trait] = &[
     warns(Layer::Limits, "user of the engine", |pod| {
         engine(pod)?.limits.uid.value().map(u32::to_string)
     }),
-    warns(Layer::Limits, "size of /dev/shm", |pod| {
-        let bytes = pod.seen()?.limits.shm_bytes.value()?;
-        Some(format!("{bytes} bytes"))
-    }),
+    warns(Layer::Limits, "size of /dev/shm", shared_memory),
     warns(Layer::Limits, "open files", |pod| {
+        // Above that nobody runs out of them, and runtimes differ.
+        const ENOUGH: u64 = 65_536;
         let limits = &engine(pod)?.limits;
-        limits.open_files_soft.value().map(|limit| match limit {
-            Limit::Unlimited => "unlimited".to_owned(),
-            Limit::Value(count) => count.to_string(),
+        limits.open_files_soft.value().map(|files| match files {
+            Limit::Value(count) if *count < ENOUGH => count.to_string(),
+            _ => format!("{ENOUGH} or more"),
         })
     }),
 ];
+
+fn limit(limit: &Limit) -> String {
+    match limit {
+        Limit::Unlimited => "unlimited".to_owned(),
+        Limit::Value(bytes) => format!("{bytes} bytes"),
+    }
+}
+
+/// What may be locked: the limit does not count for who has IPC_LOCK (Linux, ib_umem_get).
+fn lockable(pod: &PodView<'_>) -> Option<String> {
+    let limits = &engine(pod)?.limits;
+    let allowed = limits
+        .capabilities
+        .value()
+        .map(|set| set.has(Capabilities::IPC_LOCK));
+    match (limits.memlock_soft.value(), allowed) {
+        (Some(Limit::Unlimited), _) | (_, Some(true)) => Some("any".to_owned()),
+        (Some(bytes), Some(false)) => Some(limit(bytes)),
+        _ => None,
+    }
+}
+
+/// Where no size was asked for it is a part of the machine's memory, of which no two machines have the same.
+fn shared_memory(pod: &PodView<'_>) -> Option<String> {
+    const GIB: u64 = 1 << 30;
+    let bytes = *pod.seen()?.limits.shm_bytes.value()?;
+    if bytes < GIB {
+        return Some(format!("{} MB", bytes >> 20));
+    }
+    let asked = pod
+        .container
+        .and_then(|container| container.mounts.get("/dev/shm"))
+        .is_some_and(|what| what.ends_with(|c: char| c.is_ascii_digit() || "iGMKTP".contains(c)));
+    Some(if asked {
+        format!("{} GB", bytes.saturating_add(GIB / 2) / GIB)
+    } else {
+        "1 GB or more".to_owned()
+    })
+}
+
+fn short_digest(digest: &str) -> String {
+    digest.chars().take(19).collect()
+}
 
 fn yes(it_is: bool) -> String {
     (if it_is { "yes" } else { "no" }).to_owned()
@@ -331,62 +373,4 @@ fn backends(pod: &PodView<'_>) -> Option<String> {
             Some(_) => format!("{} fails", backend.name),
         }))
     })
-}
-
-/// Words in a name that tell that its value is each worker's own.
-const OWN: [&str; 9] = [
-    "PORT",
-    "HOST",
-    "ADDR",
-    "RANK",
-    "ENDPOINT",
-    "NODE_ID",
-    "INSTANCE",
-    "NAMESPACE",
-    "IFACE",
-];
-
-/// Whether a setting of that name is compared at all.
-fn compared(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    let own = OWN.iter().any(|word| upper.contains(word));
-    let matters = !name.starts_with(|c: char| c.is_ascii_uppercase())
-        || catalogue::lookup(name).is_some_and(|variable| {
-            matches!(
-                variable.relevance,
-                Relevance::Critical | Relevance::Relevant
-            )
-        });
-    matters && !own
-}
-
-/// Names of settings that any of the workers has and that are compared.
-pub(crate) fn setting_names<'p>(pods: &[&'p PodView<'p>]) -> BTreeSet<&'p str> {
-    pods.iter()
-        .filter_map(|pod| pod.live)
-        .flat_map(|live| &live.worker.settings)
-        .map(|setting| setting.name.as_str())
-        .filter(|name| compared(name))
-        .collect()
-}
-
-/// A worker's setting; `None` where it is not known, or a value of its own.
-pub(crate) fn setting(pod: &PodView<'_>, name: &str) -> Option<String> {
-    let live = pod.live?;
-    let variable = name.starts_with(|c: char| c.is_ascii_uppercase());
-    let unread = if variable {
-        &live.environment
-    } else {
-        &live.flags
-    };
-    if unread.is_some() {
-        return None;
-    }
-    match live.worker.setting(name) {
-        Some(setting) => match &setting.value {
-            Value::Literal(text) => Some(text.clone()),
-            Value::Dynamic(_) => None,
-        },
-        None => Some("not set".to_owned()),
-    }
 }

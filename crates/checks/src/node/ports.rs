@@ -165,7 +165,18 @@ pub(crate) fn nvlink_controllers<'f>(view: &NodeView<'f>) -> BTreeSet<&'f str> {
 
 /// Every port, with what it is for.
 pub(crate) fn ports<'f>(view: &NodeView<'f>) -> Vec<PortRef<'f>> {
-    let selection = Selection::of(view);
+    ports_of(view, &Selection::of(view))
+}
+
+/// The same, whatever settings select.
+pub(crate) fn ports_here<'f>(view: &NodeView<'f>) -> Vec<PortRef<'f>> {
+    let nothing = Selection {
+        selectors: Vec::new(),
+    };
+    ports_of(view, &nothing)
+}
+
+fn ports_of<'f>(view: &NodeView<'f>, selection: &Selection<'f>) -> Vec<PortRef<'f>> {
     let controllers = nvlink_controllers(view);
     let mut ports: Vec<PortRef<'f>> = Vec::new();
     for (name, device) in &view.seen.rdma.devices {

@@ -81,7 +81,8 @@ pub fn workload(pod: &PodObject) -> String {
     }
 }
 
-fn is_hash(text: &str) -> bool {
+/// Whether it looks like the hash of a template at the end of a ReplicaSet's name.
+pub(crate) fn is_hash(text: &str) -> bool {
     (5..=10).contains(&text.len())
         && text
             .bytes()

@@ -225,6 +225,15 @@ fn port(facts: &Facts<'_>, directory: &str) -> Port {
         }
         port.gids.insert(number, gid);
     }
+    for (index, key) in facts.entries(Kind::File, &at("pkeys")) {
+        // An entry without a partition is empty.
+        if let (Ok(number), Some(key)) = (index.parse(), text::small(key))
+            && key & 0x7fff != 0
+        {
+            let from = origin(&at(&format!("pkeys/{index}")));
+            port.pkeys.insert(number, Fact::seen(key, from));
+        }
+    }
     for (folder, prefix) in [("counters", ""), ("hw_counters", "hw_counters/")] {
         let directory = at(folder);
         for name in facts.names(Kind::File, &directory) {

@@ -80,6 +80,11 @@ fn container(
         name,
         kind,
         image: text_of(entry, "image"),
+        // Without a registry's name it is the runtime's own number of the image.
+        digest: text_of(status, "imageID")
+            .as_deref()
+            .and_then(|id| id.rsplit_once('@'))
+            .map(|(_, digest)| digest.to_owned()),
         resources: granted,
         claims: list(resources, "claims")
             .filter_map(|c| text_of(c, "name"))

@@ -22,7 +22,7 @@ const TEXT: usize = 8 * 1024;
 const ENTRIES: usize = 512;
 
 /// Labels of pods that name a role or a deployment.
-pub(super) const LABELS: [&str; 28] = [
+pub(super) const LABELS: [&str; 32] = [
     super::GRAPH,
     "nvidia.com/dynamo-component",
     "nvidia.com/dynamo-component-type",
@@ -51,6 +51,11 @@ pub(super) const LABELS: [&str; 28] = [
     "storm-service-name",
     "app.kubernetes.io/instance",
     "grove.io/podclique",
+    // Which template it was made from.
+    "pod-template-hash",
+    "controller-revision-hash",
+    "leaderworkerset.sigs.k8s.io/template-revision-hash",
+    "grove.io/pod-template-hash",
 ];
 
 /// Annotations of pods that attach networks or devices.

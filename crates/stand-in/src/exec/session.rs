@@ -186,8 +186,9 @@ impl Session {
             }
         }
         let program = self.argv.first().map_or("", String::as_str);
-        let behaviour = self.container.as_ref().map(|c| &c.behaviour);
-        match behaviour {
+        let own = self.container.as_ref().map(|c| &c.behaviour);
+        let answer = self.answer().map(Behaviour::Recorded);
+        match answer.as_ref().or(own) {
             Some(Behaviour::Missing) => {
                 let why = "executable file not found in $PATH";
                 Outcome::Status(self.internal(&cannot_start(program, why)))
@@ -226,6 +227,17 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// What is recorded for this command, where the container has something for it. One without a shell has nothing.
+    fn answer(&self) -> Option<Recorded> {
+        let container = self.container.as_ref()?;
+        if matches!(container.behaviour, Behaviour::Missing) {
+            return None;
+        }
+        let asked = |word: &str| self.argv.iter().any(|own| own.contains(word));
+        let found = container.answers.iter().find(|(word, _)| asked(word));
+        found.map(|(_, recorded)| recorded.clone())
     }
 
     /// Version 5 ends at the API server, which wraps what it was told once more.

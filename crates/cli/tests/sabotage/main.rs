@@ -1,0 +1,176 @@
+//! One fault in a deployment of 64 workers is named with the right worker and cause, and nobody else is accused.
+//!
+//! Every fault is a line of `table`: a name, the worker, what is planted in the objects or in the file tree that the
+//! stand-in serves, and the cause that must name it. The collecting script, the way into the cluster and the agent's answer
+//! are those of a real run; nothing is planted in facts that were parsed already.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::print_stderr,
+    reason = "a broken test should stop"
+)]
+
+mod deployment;
+mod inside;
+#[path = "../pods/support.rs"]
+#[allow(dead_code)]
+mod support;
+mod table;
+mod told;
+mod worker;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use deployment::Deployment;
+use inside::Fabric;
+use support::{run, run_with};
+use table::{Fault, Place};
+use told::Told;
+
+/// Lines of text that a person gets at most.
+const LINES: usize = 100;
+
+fn check(deployment: &Deployment, more: &[&str]) -> (support::Run, Told) {
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("report.json");
+    let json = format!("json={}", json.display());
+    let mut words = vec!["check", "llama", "-n", "serving", "-o", "text", "-o", &json];
+    words.extend(more);
+    let run = run(&deployment.api, &words);
+    assert!(run.code != 2, "{}", run.err);
+    let text = std::fs::read_to_string(dir.path().join("report.json")).unwrap();
+    (run, Told::of(&text))
+}
+
+#[test]
+fn nothing_is_wrong_with_the_deployment_as_it_is() {
+    for fabric in [Fabric::InfiniBand, Fabric::Roce] {
+        let deployment = Deployment::start(fabric, &[]);
+        let (run, told) = check(&deployment, &[]);
+        assert_eq!(told.bad, [], "{}", run.out);
+        assert_eq!(told.readiness, "unproven", "{}", run.out);
+        assert_eq!(run.code, 0, "{}", run.out);
+        assert!(run.out.lines().count() < LINES, "{}", run.out);
+        assert_eq!(told.probed, 64);
+    }
+}
+
+#[test]
+fn every_fault_is_named_with_its_worker() {
+    let all = table::all();
+    let wanted = std::env::var("SABOTAGE").ok();
+    let chosen: Vec<&Fault> = all
+        .iter()
+        .filter(|fault| !fault.cause.is_empty())
+        .filter(|fault| wanted.as_ref().is_none_or(|word| fault.name.contains(word)))
+        .collect();
+    if wanted.is_none() {
+        let faults = all.iter().filter(|fault| !fault.cause.is_empty());
+        let in_process = faults.clone().filter(|f| f.place == Place::Environment);
+        assert!(faults.count() >= 40);
+        assert!(in_process.count() >= 10);
+    }
+    let next = AtomicUsize::new(0);
+    let wrong = Mutex::new(String::new());
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while let Some(fault) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let begin = std::time::Instant::now();
+                    if let Err(why) = named(fault) {
+                        let mut wrong = wrong.lock().unwrap();
+                        let _infallible =
+                            writeln!(wrong, "{} ({}): {why}", fault.name, fault.worker);
+                    }
+                    eprintln!("{:6.2} s {}", begin.elapsed().as_secs_f64(), fault.name);
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// Whether a fault is named as its line says.
+fn named(fault: &Fault) -> Result<(), String> {
+    let deployment = Deployment::start(fault.fabric, &[(fault.worker, fault.plant)]);
+    let (run, told) = check(&deployment, fault.options);
+    let mut wrong = String::new();
+    let mut say = |text: String| {
+        let _infallible = writeln!(wrong, "\n    {text}");
+    };
+    let own = |pods: &[String]| matches!(pods, [one] if one == fault.worker);
+    let hit = told
+        .bad
+        .iter()
+        .chain(&told.skipped)
+        .any(|bad| bad.cause == fault.cause && own(&bad.pods));
+    if !hit {
+        say(format!(
+            "{} does not name it: {:#?} {:#?}",
+            fault.cause, told.bad, told.skipped
+        ));
+    }
+    if matches!(
+        told.readiness.as_str(),
+        "unproven" | "trusted" | "not-applicable"
+    ) {
+        say(format!("the verdict is {}", told.readiness));
+    }
+    for bad in &told.bad {
+        if !own(&bad.pods) && !fault.pairs.contains(&bad.cause.as_str()) {
+            say(format!("accuses others: {bad:?}"));
+        }
+    }
+    let lines = run.out.lines().count();
+    if lines >= LINES {
+        say(format!("{lines} lines of text:\n{}", run.out));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+/// Many of them at once, each in another worker, so that no two of them are alike.
+#[test]
+fn differences_that_do_no_harm_are_told_to_nobody() {
+    let all = table::all();
+    for fabric in [Fabric::InfiniBand, Fabric::Roce] {
+        let planted: Vec<(&str, worker::Plant)> = all
+            .iter()
+            .filter(|fault| fault.cause.is_empty() && fault.fabric == fabric)
+            .map(|fault| (fault.worker, fault.plant))
+            .collect();
+        let deployment = Deployment::start(fabric, &planted);
+        let (run, told) = check(&deployment, &[]);
+        assert_eq!(told.bad, [], "{}", run.out);
+        assert_eq!(told.readiness, "unproven", "{}", run.out);
+        assert!(run.out.lines().count() < LINES, "{}", run.out);
+    }
+}
+
+#[test]
+fn a_faulted_deployment_is_judged_the_same_from_a_bundle() {
+    let all = table::all();
+    let fault = all.iter().find(|f| f.place == Place::Rails).unwrap();
+    let deployment = Deployment::start(fault.fabric, &[(fault.worker, fault.plant)]);
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = dir.path().join("llama.tar.gz");
+    let bundle = bundle.to_str().unwrap();
+    for format in ["text", "json"] {
+        let live = run(
+            &deployment.api,
+            &[
+                "check", "llama", "-n", "serving", "-o", format, "--bundle", bundle,
+            ],
+        );
+        let again = run_with(Path::new("/nonexistent"), &["replay", bundle, "-o", format]);
+        assert_eq!(live.out, again.out, "{format}");
+        assert_eq!(live.code, again.code);
+    }
+}

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use checks::Gathered;
 
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, ChoiceArgs};
 use crate::output::Outputs;
 use crate::overwrite::{self, Target};
 use crate::pods::{self, Wanted};
@@ -17,8 +17,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, String> {
         option: "--bundle".to_owned(),
         path,
     }));
-    overwrite::refuse(&targets, &[], &[])?;
-    let gathered = gather(args)?;
+    overwrite::refuse(&targets, &args.from_logs, &[])?;
+    let gathered = if args.from_logs.is_empty() {
+        gather(&args.choice)?
+    } else {
+        crate::from_logs::gathered(&args.from_logs)?
+    };
     if let Some(path) = &args.bundle {
         crate::bundles::save(path, &gathered)?;
     }
@@ -26,7 +30,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, String> {
 }
 
 /// Which workers are meant.
-fn wanted(args: &CheckArgs) -> Wanted {
+fn wanted(args: &ChoiceArgs) -> Wanted {
     match (&args.name, &args.prefill, &args.decode) {
         (Some(name), _, _) => Wanted::Of(vec![name.clone()]),
         (None, Some(prefill), Some(decode)) => Wanted::Roles(prefill.clone(), decode.clone()),
@@ -35,7 +39,7 @@ fn wanted(args: &CheckArgs) -> Wanted {
 }
 
 /// Everything that can be seen of them.
-fn gather(args: &CheckArgs) -> Result<Gathered, String> {
+pub(crate) fn gather(args: &ChoiceArgs) -> Result<Gathered, String> {
     let mut of_pods = args.pods.clone();
     let named = !of_pods.pod.is_empty() || of_pods.selector.is_some() || of_pods.all;
     let wanted = wanted(args);

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use checks::{Around, NodeFacts, ProbedPod};
+use checks::{Around, NodeFacts, ProbedPod, SeenBy};
 use cluster::{Access, Cluster, Limits, Looked, Pick, Stop, Via};
 use model::pod::{Fault, FaultKind};
 use model::{PodObject, Report, Role};
 use recipe::live;
 
 use crate::args::PodArgs;
-use crate::{beside, interrupt};
+use crate::{beside, interrupt, rights};
 
 /// Whether pods of a cluster are meant, and not this host.
 pub(crate) fn are_meant(args: &PodArgs) -> Result<bool, String> {
@@ -88,7 +88,7 @@ pub(crate) fn gathered(
     let access = access(args)?;
     let (runtime, stop) = runtime()?;
     let look = Some(beside::Look::Inside { force: false });
-    let looked = runtime.block_on(gather(args, wanted, &access, look, &stop));
+    let looked = runtime.block_on(gather(args, wanted, &access, look, true, &stop));
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
     Ok(looked)
@@ -221,7 +221,7 @@ fn looked(args: &PodArgs, nixl: Option<beside::Look>) -> Result<(Vec<ProbedPod>,
     let args = &as_kubectl(args)?;
     let access = access(args)?;
     let (runtime, stop) = runtime()?;
-    let looked = runtime.block_on(gather(args, &Wanted::AsAsked, &access, nixl, &stop));
+    let looked = runtime.block_on(gather(args, &Wanted::AsAsked, &access, nixl, false, &stop));
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
     Ok(looked)
@@ -246,6 +246,7 @@ async fn gather(
     wanted: &Wanted,
     access: &Access,
     nixl: Option<beside::Look>,
+    ask_rights: bool,
     stop: &Stop,
 ) -> (Vec<ProbedPod>, Around) {
     let mut around = Around {
@@ -259,7 +260,11 @@ async fn gather(
             return (Vec::new(), around);
         }
     };
+    let rights = ask_rights.then(|| rights::ask(&cluster, args, wanted, stop));
     let chosen = gather_for(args, wanted, &cluster, &mut around, nixl, stop).await;
+    if let Some(asked) = rights {
+        around.rights = rights::answer(asked, stop).await;
+    }
     (chosen, around)
 }
 
@@ -547,6 +552,7 @@ fn prepared(args: &PodArgs, text: &str, object: PodObject, taken: String) -> Pro
         probed,
         later: None,
         role: None,
+        by: SeenBy::Exec,
     }
 }
 

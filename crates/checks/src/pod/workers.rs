@@ -123,6 +123,11 @@ pub fn deployment_of(pod: &PodObject) -> String {
     key(pod).2
 }
 
+/// The workload that a pod is a replica of, as far as its labels and its owner tell.
+pub fn workload_of(pod: &PodObject) -> String {
+    workload(pod)
+}
+
 /// Whether a pod is of the deployment or the workload of that name.
 pub fn is_of(pod: &PodObject, name: &str) -> bool {
     deployment_of(pod) == name

@@ -12,6 +12,9 @@
 mod bundles;
 mod choice;
 mod deployment;
+mod hosts;
+mod manifests;
+mod rights;
 #[path = "../pods/support.rs"]
 #[allow(dead_code)]
 mod support;

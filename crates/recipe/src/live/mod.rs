@@ -5,6 +5,7 @@
 
 mod choice;
 mod container;
+mod host;
 mod networks;
 mod object;
 mod overlay;
@@ -13,6 +14,7 @@ mod spec;
 mod state;
 
 pub use choice::{Why, container, kv_worker, passed_over};
+pub use host::of_host;
 pub use networks::{networks_asked, networks_attached};
 pub use object::{node, pod};
 pub use overlay::{Differs, Live, overlay};

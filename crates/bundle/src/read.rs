@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use tar::{Archive, Entry, EntryType};
 
 use crate::format::{
-    CLUSTER, FORMAT, MANIFEST, MAX_ENTRY, MAX_REST, MAX_TOTAL, MAX_WORKERS, Manifest, VERSION, worker,
+    CLUSTER, FORMAT, MANIFEST, MAX_ENTRY, MAX_REST, MAX_TOTAL, MAX_WORKERS, Manifest, VERSION,
+    worker,
 };
 
 /// Why a file is no bundle that can be judged: what was got, what was expected, what to try.

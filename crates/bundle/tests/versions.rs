@@ -18,9 +18,15 @@ fn version_1_is_read() {
     assert_eq!(names, ["prefill-0", "decode-0", "decode-1"]);
     // The facts are there, and not only the names.
     assert!(
-        gathered.pods[..2]
-            .iter()
-            .all(|pod| pod.probed.as_ref().unwrap().observation.rdma.devices.len() == 1)
+        gathered.pods[..2].iter().all(|pod| pod
+            .probed
+            .as_ref()
+            .unwrap()
+            .observation
+            .rdma
+            .devices
+            .len()
+            == 1)
     );
     assert!(gathered.pods[2].probed.is_err());
     let report = checks::judge_check(gathered);

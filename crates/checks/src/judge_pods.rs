@@ -272,7 +272,10 @@ fn judged(
     if nixl && !report.unreachable && !report.nothing_to_check {
         let all: Vec<&CheckResult> = report.results.iter().collect();
         let mut steps = pods_verdict::of_faults(command, report.readiness, &all, &pods, around);
-        steps.extend(next_of_pods(&pods, &prepared));
+        // What is not reached by a cluster cannot be looked at again through one.
+        if pods.iter().all(|pod| pod.by == SeenBy::Exec) {
+            steps.extend(next_of_pods(&pods, &prepared));
+        }
         report.next = steps;
     }
     report
@@ -332,7 +335,9 @@ fn nixl_of_place(view: &PodView<'_>, group: usize) -> Vec<CheckResult> {
 fn of_place(view: &PodView<'_>, group: usize) -> Vec<CheckResult> {
     let mut of_pod = Findings::of_place();
     for check in CHECKS {
-        if let Run::Pod(run) = check.run {
+        if let Run::Pod(run) = check.run
+            && view.pod.by != SeenBy::Host
+        {
             run(view, &mut of_pod);
         }
     }

@@ -135,6 +135,7 @@ fn probed(carried: Carried) -> ProbedPod {
         "unknown-role" => Some(Role::Unknown),
         _ => None,
     };
+    // A Job that sees the processes of its node sees engines, and not that of its worker.
     let facts = if mixed {
         Err(Fault::new(
             FaultKind::NotOurs,
@@ -146,8 +147,10 @@ fn probed(carried: Carried) -> ProbedPod {
             "the log ends where the facts begin: the container did not get so far, or the log was cut",
         ))
     } else {
+        let mut observation = probe::observe::observation(&stream);
+        observation.process.processes.clear();
         Ok(NodeFacts {
-            observation: probe::observe::observation(&stream),
+            observation,
             gap: stream.gap().map(|gap| gap.to_string()),
             unanswered: probe::observe::tools_without_output(&stream),
             ..NodeFacts::default()

@@ -32,7 +32,7 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub choice: ChoiceArgs,
     /// Judge logs of what manifest prints, without any cluster; - is standard input
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["name", "prefill", "decode", "pod", "selector", "all"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["name", "prefill", "decode", "pod", "selector", "all", "namespace", "container", "context", "kubeconfig", "as_user", "via"])]
     pub from_logs: Vec<PathBuf>,
     /// Save everything that was observed into this file; replay judges it anywhere
     #[arg(long, value_name = "FILE")]

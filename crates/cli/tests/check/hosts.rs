@@ -13,7 +13,10 @@ fn what_is_collected_is_what_check_judges() {
     let bundle = dir.path().join("b.tar.gz");
     let bundle = bundle.to_str().unwrap();
     let well = well();
-    let done = run(&well.api, &["collect", "-o", bundle, "llama", "-n", "serving"]);
+    let done = run(
+        &well.api,
+        &["collect", "-o", bundle, "llama", "-n", "serving"],
+    );
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
     assert_eq!(done.out.lines().count(), 1, "{}", done.out);
     assert!(
@@ -22,7 +25,10 @@ fn what_is_collected_is_what_check_judges() {
         done.out
     );
     for format in ["text", "json", "jsonl", "short", "prometheus"] {
-        let live = run(&well.api, &["check", "llama", "-n", "serving", "-o", format]);
+        let live = run(
+            &well.api,
+            &["check", "llama", "-n", "serving", "-o", format],
+        );
         let again = run_with(Path::new("/nonexistent"), &["replay", bundle, "-o", format]);
         assert_eq!(live.out, again.out, "{format} {}", again.err);
     }
@@ -41,7 +47,11 @@ fn how_it_ended_is_its_exit_code() {
         .unwrap();
     let partly = run(&api, &["collect", "-o", path, "-n", "serving"]);
     assert_eq!(partly.code, 3, "{}{}", partly.out, partly.err);
-    assert!(partly.out.contains("1 of them not looked at"), "{}", partly.out);
+    assert!(
+        partly.out.contains("1 of them not looked at"),
+        "{}",
+        partly.out
+    );
     std::fs::remove_file(&bundle).unwrap();
     let nothing = run(&api, &["collect", "-o", path, "other", "-n", "serving"]);
     assert_eq!(nothing.code, 4, "{}{}", nothing.out, nothing.err);
@@ -120,7 +130,11 @@ fn settings_of_engines_on_hosts_are_judged() {
     // What a host would have shown, which has no pod and no spec.
     let mut gathered = bundle::read(std::fs::File::open(path).unwrap()).unwrap();
     gathered.around = checks::Around::default();
-    for (pod, role) in gathered.pods.iter_mut().zip(["decode", "decode", "prefill"]) {
+    for (pod, role) in gathered
+        .pods
+        .iter_mut()
+        .zip(["decode", "decode", "prefill"])
+    {
         let name = pod.object.name.clone();
         assert!(name.starts_with(role), "{name}");
         pod.object = model::PodObject {

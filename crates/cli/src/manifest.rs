@@ -229,7 +229,7 @@ fn init_container(worker: &Beside, out: &mut String) -> Result<(), String> {
     out.push_str(&format!(
         "# For the pod template of {}: kubectl patch KIND NAME --patch-file FILE, or the same list in the place that an\n\
          # operator has for init containers. It needs sh in the image, reads, and ends in two minutes at most; then\n\
-         # kubectl logs POD -c {NAME} | check-interconnect check --from-logs -\n\
+         # kubectl logs POD -c {NAME} --tail=-1 | check-interconnect check --from-logs -\n\
          # Every dollar sign is written twice, which Kubernetes undoes.\n---\n",
         shown(&worker.workload)
     ));
@@ -288,9 +288,15 @@ fn job(worker: &Beside, out: &mut String) -> Result<(), String> {
     });
     out.push_str(&format!(
         "# Beside {}: it waits as long as no device that it asks for is free there. Then\n\
-         # kubectl logs job/{} | check-interconnect check --from-logs -\n\
+         # kubectl logs{} job/{} | check-interconnect check --from-logs -\n\
          # Every dollar sign is written twice, which Kubernetes undoes.\n",
         shown(&worker.twin.name),
+        worker
+            .twin
+            .namespace
+            .as_ref()
+            .and_then(Value::as_str)
+            .map_or_else(String::new, |name| format!(" -n {}", shown(name))),
         job_name(worker)
     ));
     if !worker.known {
@@ -348,7 +354,7 @@ fn cronjob(worker: &Beside, args: &ManifestArgs, out: &mut String) {
         },
     });
     out.push_str(&format!(
-        "# Beside {}, for the node that it runs on. Its image has to hold the check-interconnect program and a shell (sh);\n\
+        "# Beside {}, for the node that it runs on: one of them for each node. Its image has to hold the check-interconnect program and a shell (sh);\n\
          # it needs devices that are free there at that time, and says what the place offers, never what an engine does.\n---\n",
         shown(&worker.twin.name)
     ));

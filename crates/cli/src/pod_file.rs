@@ -59,7 +59,16 @@ fn pod(object: &Value) -> Option<Value> {
     Some(as_pod(head.into(), template.get("spec")?.clone()))
 }
 
-fn as_pod(metadata: Value, spec: Value) -> Value {
+fn as_pod(mut metadata: Value, spec: Value) -> Value {
+    // What is made from a template gets its name from it.
+    let name = metadata
+        .get("generateName")
+        .and_then(Value::as_str)
+        .map_or("worker", |name| name.trim_end_matches('-'))
+        .to_owned();
+    if let Some(map) = metadata.as_object_mut() {
+        map.entry("name").or_insert(name.into());
+    }
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 }
 
@@ -136,6 +145,11 @@ mod tests {
                 &json!(1)
             );
         }
+        let unnamed = pods(&format!("kind: Pod\nspec: {{{spec}}}\n")).unwrap();
+        assert_eq!(
+            unnamed.first().unwrap().pointer("/metadata/name").unwrap(),
+            "worker"
+        );
         for none in ["", "kind: Service", "a: [b", "[]", "spec: {containers: }"] {
             let _no_panic = pods(none);
         }

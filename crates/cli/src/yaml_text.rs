@@ -21,8 +21,15 @@ pub(crate) fn yaml(value: &Value, depth: usize, out: &mut String) {
         }
         Value::Array(list) => {
             for value in list {
-                let _ = write!(out, "{pad}-");
-                nested(value, depth, out);
+                if value.as_object().is_some_and(|map| !map.is_empty()) {
+                    // Its first key stands behind the dash, where the others stand below.
+                    let mut inner = String::new();
+                    yaml(value, depth.saturating_add(1), &mut inner);
+                    let _ = write!(out, "{pad}- {}", inner.trim_start_matches(' '));
+                } else {
+                    let _ = write!(out, "{pad}-");
+                    nested(value, depth, out);
+                }
             }
         }
         plain => {

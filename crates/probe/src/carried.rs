@@ -112,31 +112,23 @@ struct Open {
     at: usize,
     head: Head,
     bytes: Vec<u8>,
-    last: u64,
-    /// Another one of the same lane had not ended when it began.
-    beside: bool,
+    /// Another one of the same lane had not ended when it began: all that follows may be that one's.
     mixed: bool,
-    ended: bool,
 }
 
 impl Open {
     fn close(self) -> (usize, Carried) {
-        let mixed = self.mixed || self.beside && !self.ended;
         (
             self.at,
             Carried {
                 head: self.head,
                 stream: Stream::parse(&self.bytes),
-                mixed,
+                mixed: self.mixed,
             },
         )
     }
 
-    fn take(&mut self, sequence: u64, line: &[u8]) {
-        // Of one stream lines can be lost; where there may be two, a jump is the other one.
-        let next = sequence == self.last.saturating_add(1);
-        self.mixed |= self.beside && !next;
-        self.last = sequence;
+    fn take(&mut self, line: &[u8]) {
         if self.bytes.len().saturating_add(line.len()) < MAX_STREAM {
             self.bytes.extend_from_slice(line);
             self.bytes.push(b'\n');
@@ -159,7 +151,7 @@ pub fn find(log: &[u8]) -> Found {
         match what {
             Line::From(rest) => {
                 let before = open.remove(&lane);
-                let beside = before.is_some();
+                let mixed = before.is_some();
                 closed.extend(before.map(Open::close));
                 let Some(head) = head(rest) else {
                     found.other_versions = found.other_versions.saturating_add(1);
@@ -175,20 +167,16 @@ pub fn find(log: &[u8]) -> Found {
                         at: count,
                         head,
                         bytes: Vec::new(),
-                        last: 0,
-                        beside,
-                        mixed: false,
-                        ended: false,
+                        mixed,
                     },
                 );
                 count = count.saturating_add(1);
             }
-            Line::Record(sequence, text) => match open.get_mut(&lane) {
+            Line::Record(text) => match open.get_mut(&lane) {
                 None => found.stray = found.stray.saturating_add(1),
                 Some(stream) => {
-                    stream.take(sequence, text);
+                    stream.take(text);
                     if text.split(|b| *b == b'\t').nth(1) == Some(b"end") {
-                        stream.ended = true;
                         closed.extend(open.remove(&lane).map(Open::close));
                     }
                 }
@@ -204,8 +192,8 @@ pub fn find(log: &[u8]) -> Found {
 enum Line<'l> {
     /// What follows `%from`.
     From(&'l [u8]),
-    /// Its number and the whole of it.
-    Record(u64, &'l [u8]),
+    /// The whole of it.
+    Record(&'l [u8]),
 }
 
 /// A line of ours, and what a tool put before it.
@@ -226,8 +214,7 @@ fn ours(line: &[u8]) -> Option<(&[u8], Line<'_>)> {
             .take_while(|b| b.is_ascii_digit())
             .count();
         if digits > 0 && rest.get(digits.checked_add(1)?) == Some(&b'\t') {
-            let number = std::str::from_utf8(rest.get(1..=digits)?).ok()?;
-            return Some((before, Line::Record(number.parse().ok()?, rest)));
+            return Some((before, Line::Record(rest)));
         }
         from = at.checked_add(1)?;
     }

@@ -11,7 +11,7 @@ use crate::args::PodArgs;
 use crate::pods::Wanted;
 
 /// How long the answers are waited for when everything else is there: they come at once, or the server does not give them.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Begins to ask.
 pub(crate) fn ask(

@@ -151,9 +151,13 @@ pub fn find(log: &[u8]) -> Found {
         match what {
             Line::From(rest) => {
                 let before = open.remove(&lane);
-                let mixed = before.is_some();
+                let head = head(rest);
+                // A container that was started again is the same one.
+                let mixed = before
+                    .as_ref()
+                    .is_some_and(|b| b.mixed || head.as_ref() != Some(&b.head));
                 closed.extend(before.map(Open::close));
-                let Some(head) = head(rest) else {
+                let Some(head) = head else {
                     found.other_versions = found.other_versions.saturating_add(1);
                     continue;
                 };
@@ -367,6 +371,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_container_that_was_started_again_is_the_same_one() {
+        let log = format!("{}{}{}", from("a"), records("a")[0], whole("a"));
+        let found = find(log.as_bytes());
+        let whole: Vec<bool> = found
+            .carried
+            .iter()
+            .map(|c| c.stream.is_complete() && !c.mixed)
+            .collect();
+        assert_eq!(whole, [false, true]);
+        let other = find(log.replacen("\ta\t", "\tb\t", 1).as_bytes());
+        assert!(other.carried[1].mixed);
     }
 
     #[test]

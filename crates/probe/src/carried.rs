@@ -233,7 +233,7 @@ fn lane(before: &[u8]) -> Vec<u8> {
             && word.contains(&b'T')
     };
     let mut lane = Vec::new();
-    for word in before.split(|b| b.is_ascii_whitespace()) {
+    for word in before.split(u8::is_ascii_whitespace) {
         if !word.is_empty() && !is_time(word) {
             lane.extend_from_slice(word);
             lane.push(b' ');

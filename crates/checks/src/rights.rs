@@ -48,7 +48,7 @@ pub const RIGHTS: &[Needed] = &[
         "get",
         "pods",
         "",
-        "a pod that is named cannot be read, and one that was lost cannot be read again to say why",
+        "a pod that is named cannot be read, one that was lost cannot be read again to say why, and kubectl looks into none",
     ),
     core(
         "create",

@@ -276,7 +276,7 @@ fn what_is_not_allowed_is_known_before_it_is_tried() {
     for via in ways() {
         let access = access(api.kubeconfig(), &via);
         let answers = run(async {
-            let cluster = std::sync::Arc::from(open(&access).await.unwrap());
+            let cluster = open(&access).await.unwrap();
             granted(&cluster, &rights, &Stop::default()).await
         });
         assert_eq!(answers, [Some(true), Some(false), Some(false)], "{via:?}");

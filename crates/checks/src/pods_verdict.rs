@@ -64,7 +64,7 @@ fn worst<'r>(
         .or_else(|| found.iter().find(is_fault))
         .or_else(|| found.first())?;
     // Pods that lack something lack it for many reasons; a fault is one.
-    let gap = first.status == Status::Skipped;
+    let gap = first.status == Status::Skipped && !is_fault(&first);
     let names: BTreeSet<&str> = found
         .iter()
         .filter(|r| gap || r.name == first.name && r.cause == first.cause)

@@ -1,5 +1,6 @@
 //! `manifest`: what collects from inside where nobody may run a command in a pod. Printed, never applied.
 
+use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -226,13 +227,14 @@ fn init_container(worker: &Beside, out: &mut String) -> Result<(), String> {
     let patch = json!({"spec": {"template": {"spec": {
         "initContainers": [collector(worker, "init-container")?],
     }}}});
-    out.push_str(&format!(
+    let _infallible = write!(
+        out,
         "# For the pod template of {}: kubectl patch KIND NAME --patch-file FILE, or the same list in the place that an\n\
          # operator has for init containers. It needs sh in the image, reads, and ends in two minutes at most; then\n\
          # kubectl logs POD -c {NAME} --tail=-1 | check-interconnect check --from-logs -\n\
          # Every dollar sign is written twice, which Kubernetes undoes.\n---\n",
         shown(&worker.workload)
-    ));
+    );
     yaml(&patch, 0, out);
     Ok(())
 }
@@ -244,7 +246,7 @@ fn job_name(worker: &Beside) -> String {
 }
 
 /// The pod of a Job, around one container.
-fn pod_template(worker: &Beside, container: Value, more_volumes: &[Value]) -> Value {
+fn pod_template(worker: &Beside, container: &Value, more_volumes: &[Value]) -> Value {
     let twin = &worker.twin;
     let mut spec = twin.spec.clone();
     spec.insert("restartPolicy".to_owned(), "Never".into());
@@ -283,10 +285,11 @@ fn job(worker: &Beside, out: &mut String) -> Result<(), String> {
         "metadata": metadata(worker),
         "spec": {
             "backoffLimit": 0,
-            "template": pod_template(worker, collector(worker, way)?, &[]),
+            "template": pod_template(worker, &collector(worker, way)?, &[]),
         },
     });
-    out.push_str(&format!(
+    let _infallible = write!(
+        out,
         "# Beside {}: it waits as long as no device that it asks for is free there. Then\n\
          # kubectl logs{} job/{} | check-interconnect check --from-logs -\n\
          # Every dollar sign is written twice, which Kubernetes undoes.\n",
@@ -298,7 +301,7 @@ fn job(worker: &Beside, out: &mut String) -> Result<(), String> {
             .and_then(Value::as_str)
             .map_or_else(String::new, |name| format!(" -n {}", shown(name))),
         job_name(worker)
-    ));
+    );
     if !worker.known {
         out.push_str(
             "# Nothing says what the workers ask for (--resource), so that a device that is missing here says nothing of them.\n",
@@ -349,15 +352,16 @@ fn cronjob(worker: &Beside, args: &ManifestArgs, out: &mut String) {
             "concurrencyPolicy": "Forbid",
             "jobTemplate": {"spec": {
                 "backoffLimit": 0,
-                "template": pod_template(worker, own.into(), &[volume]),
+                "template": pod_template(worker, &own.into(), &[volume]),
             }},
         },
     });
-    out.push_str(&format!(
+    let _infallible = write!(
+        out,
         "# Beside {}, for the node that it runs on: one of them for each node. Its image has to hold the check-interconnect program and a shell (sh);\n\
          # it needs devices that are free there at that time, and says what the place offers, never what an engine does.\n---\n",
         shown(&worker.twin.name)
-    ));
+    );
     yaml(&cronjob, 0, out);
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn pods(text: &str) -> Result<Vec<Value>, String> {
 fn pod(object: &Value) -> Option<Value> {
     let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
     if object.pointer("/spec/containers").is_some() {
-        return Some(as_pod(metadata, object.get("spec")?.clone()));
+        return Some(as_pod(metadata, object.get("spec")?));
     }
     // Of a LeaderWorkerSet the group's pods; of a CronJob that of its jobs.
     let template = [
@@ -56,10 +56,10 @@ fn pod(object: &Value) -> Option<Value> {
             head.insert(key.to_owned(), own.clone());
         }
     }
-    Some(as_pod(head.into(), template.get("spec")?.clone()))
+    Some(as_pod(head.into(), template.get("spec")?))
 }
 
-fn as_pod(mut metadata: Value, spec: Value) -> Value {
+fn as_pod(mut metadata: Value, spec: &Value) -> Value {
     // What is made from a template gets its name from it.
     let name = metadata
         .get("generateName")

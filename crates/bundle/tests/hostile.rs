@@ -348,7 +348,7 @@ fn other_files_are_told_as_that() {
                 random ^= random << 13;
                 random ^= random >> 7;
                 random ^= random << 17;
-                (random >> 32) as u8
+                random.to_le_bytes()[4]
             })
             .collect()
     };

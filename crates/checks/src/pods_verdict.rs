@@ -64,10 +64,15 @@ fn worst<'r>(
         .or_else(|| found.iter().find(is_fault))
         .or_else(|| found.first())?;
     // Pods that lack something lack it for many reasons; a fault is one.
-    let gap = first.status == Status::Skipped && !is_fault(&first);
+    let gap = first.status == Status::Skipped;
+    let lost = is_fault(&first);
     let names: BTreeSet<&str> = found
         .iter()
-        .filter(|r| gap || r.name == first.name && r.cause == first.cause)
+        .filter(|r| match (lost, gap) {
+            // Those that were looked into lack something else.
+            (true, _) => is_fault(&r),
+            (false, gap) => gap || r.name == first.name && r.cause == first.cause,
+        })
         .flat_map(|r| r.subject.pod.iter().chain(&r.subject.pods))
         .map(String::as_str)
         .collect();

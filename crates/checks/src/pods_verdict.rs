@@ -70,7 +70,7 @@ fn worst<'r>(
         .iter()
         .filter(|r| match (lost, gap) {
             // Those that were looked into lack something else.
-            (true, _) => is_fault(&r),
+            (true, _) => is_fault(r),
             (false, gap) => gap || r.name == first.name && r.cause == first.cause,
         })
         .flat_map(|r| r.subject.pod.iter().chain(&r.subject.pods))

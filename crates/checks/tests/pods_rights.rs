@@ -8,7 +8,6 @@
 )]
 
 #[path = "pods/support.rs"]
-#[allow(dead_code)]
 mod support;
 
 use checks::{Around, Gathered, ProbedPod, RIGHTS, RightsSeen, SeenBy, judge_check};

@@ -120,6 +120,8 @@ fn scalar(node: Node<'_>) -> Value {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a broken test should stop")]
+    use std::fmt::Write as _;
+
     use super::*;
 
     #[test]
@@ -162,7 +164,7 @@ mod tests {
         for n in 1..12 {
             let before = format!("*a{}", n - 1);
             let list = [before.as_str(); 9].join(", ");
-            text.push_str(&format!("a{n}: &a{n} [{list}]\n"));
+            let _infallible = writeln!(text, "a{n}: &a{n} [{list}]");
         }
         assert!(pods(&text).is_err());
     }

@@ -47,7 +47,7 @@ fn roles_can_be_said_by_labels() {
     tree.file("/proc/42/cmdline", "python3\0-m\0vllm.entrypoints.openai.api_server\0--kv-transfer-config\0{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}\0");
     let pod = |name: &str, side: &str| {
         stand_in::Pod::worker(name)
-            .tree(&tree.root())
+            .tree(tree.root())
             .label("side", side)
             .spec("command", serde_json::json!(["vllm", "serve", "model"]))
             .resource("nvidia.com/gpu", "1")

@@ -1,6 +1,7 @@
 //! What collects from inside without exec: the printed manifest's own script is run, and what it prints is judged.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -189,9 +190,11 @@ fn a_whole_deployment_from_one_log() {
             None => empty + 1,
             Some(line) => {
                 let pod = ["prefill-0", "decode-0"][side];
-                mixed.push_str(&format!(
-                    "[pod/{pod}/check-interconnect] 2026-01-02T03:04:05.{at:09}Z {line}\n"
-                ));
+                writeln!(
+                    mixed,
+                    "[pod/{pod}/check-interconnect] 2026-01-02T03:04:05.{at:09}Z {line}"
+                )
+                .unwrap();
                 0
             }
         };
@@ -222,11 +225,11 @@ fn a_whole_deployment_from_one_log() {
         }
     }
     // Without what tells them apart nothing is believed of the one that may hold the other's lines.
-    let without: String = mixed
-        .lines()
-        .filter_map(|line| line.split_once("Z "))
-        .map(|(_, line)| format!("{line}\n"))
-        .collect();
+    let mut without = String::new();
+    for (_, line) in mixed.lines().filter_map(|line| line.split_once("Z ")) {
+        without.push_str(line);
+        without.push('\n');
+    }
     let run = judged(&[&without], &[]);
     assert_eq!(run.code, 2, "{}{}", run.out, run.err);
     assert!(run.err.contains("--prefix"), "{}", run.err);

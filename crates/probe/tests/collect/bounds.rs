@@ -223,7 +223,7 @@ fn no_time_left_is_said() {
     );
     let gaps = probe::observe::tools_without_output(&stream);
     assert!(
-        gaps.contains(&("nvidia-smi -q", Unanswered::NoTimeLeft)),
+        gaps.contains(&("nvidia-smi -q".into(), Unanswered::NoTimeLeft)),
         "{gaps:?}"
     );
 }
@@ -290,7 +290,7 @@ fn tools_that_would_load_modules_are_not_run() {
     let gaps = probe::observe::tools_without_output(&stream);
     assert!(
         gaps.contains(&(
-            "ibv_devinfo",
+            "ibv_devinfo".into(),
             Unanswered::LeftOut("would load ib_core".to_owned())
         )),
         "{gaps:?}"

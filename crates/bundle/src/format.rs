@@ -23,6 +23,8 @@ pub(crate) const WORKERS: &str = "workers/";
 pub(crate) const MAX_WORKERS: usize = 100_000;
 /// Bytes of one entry. A worker that was looked into has some hundred thousand.
 pub(crate) const MAX_ENTRY: u64 = 64 * 1024 * 1024;
+/// Bytes of the empty blocks that end an archive; tools fill up to 10 KiB.
+pub(crate) const MAX_REST: u64 = 64 * 1024;
 /// Bytes of all entries.
 pub(crate) const MAX_TOTAL: u64 = 8 * 1024 * 1024 * 1024;
 

@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use tar::{Archive, Entry, EntryType};
 
 use crate::format::{
-    CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, MAX_ENTRY, MAX_TOTAL, MAX_WORKERS,
-    Manifest, TRANSFERS, VERSION, worker,
+    CLUSTER, DECLARED, DeclaredEntry, FORMAT, MANIFEST, MAX_ENTRY, MAX_REST, MAX_TOTAL,
+    MAX_WORKERS, Manifest, TRANSFERS, VERSION, worker,
 };
 
 /// Why a file is no bundle that can be judged: what was got, what was expected, what to try.
@@ -55,7 +55,8 @@ pub fn read(from: impl Read) -> Result<Gathered, Error> {
     // However much it unpacks to, no more is read.
     let limited = MultiGzDecoder::new(from).take(MAX_TOTAL);
     let mut archive = Archive::new(limited);
-    let entries = archive.entries().map_err(|e| unreadable(&e))?;
+    // As they are: an extended name would be read whole before anybody could ask for its size.
+    let entries = archive.entries().map_err(|e| unreadable(&e))?.raw(true);
     let mut manifest: Option<Manifest> = None;
     let mut gathered = Gathered::default();
     let mut parts = 0_usize;
@@ -92,6 +93,7 @@ pub fn read(from: impl Read) -> Result<Gathered, Error> {
         }
         parts = parts.saturating_add(1);
     }
+    ended(archive.into_inner())?;
     let manifest = manifest.ok_or_else(|| {
         odd("there is nothing in it; expected a bundle as check --bundle and collect write them")
     })?;
@@ -107,6 +109,31 @@ pub fn read(from: impl Read) -> Result<Gathered, Error> {
 
 /// The first entries, in order.
 const HEAD: [&str; 4] = [MANIFEST, CLUSTER, DECLARED, TRANSFERS];
+
+/// Whether nothing but the end follows: it holds the checksum of everything before.
+fn ended(rest: impl Read) -> Result<(), Error> {
+    let mut rest = rest.take(MAX_REST + 1);
+    let mut read: u64 = 0;
+    let mut buffer = [0; 4096];
+    loop {
+        let count = match rest.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(unreadable(&error)),
+        };
+        read = read.saturating_add(count as u64);
+        let other = buffer
+            .get(..count)
+            .is_some_and(|part| part.iter().any(|b| *b != 0));
+        if other || read > MAX_REST {
+            return Err(odd(
+                "something follows behind its end; expected a bundle and nothing else",
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// The name of a plain file. Nothing is ever written by it.
 fn name<R: Read>(entry: &Entry<'_, R>) -> Result<String, Error> {

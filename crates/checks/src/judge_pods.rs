@@ -25,12 +25,15 @@ use crate::nixl::live::judge::{End, of_ends, of_place as live_place};
 use crate::nixl::live::next::of_pods as next_of_pods;
 use crate::node_view::NodeFacts;
 use crate::pod::deployment::of_deployment;
+use crate::pod::evidence::{self, SeenBy};
 use crate::pod::explains;
 use crate::pod::prepare::{Prepared, prepare};
+use crate::pod::rights as pod_rights;
 use crate::pod::view::{PodView, PodsView};
 use crate::pod::workers::{self, Member};
 use crate::pods_verdict;
 use crate::registry::CHECKS;
+use crate::rights::RightsSeen;
 
 /// A container of a pod, and what looking into it gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +55,9 @@ pub struct ProbedPod {
     /// Its role, where whoever asks says it.
     #[serde(default)]
     pub role: Option<Role>,
+    /// How it was looked at.
+    #[serde(default)]
+    pub by: SeenBy,
 }
 
 /// What surrounds the pods.
@@ -68,6 +74,9 @@ pub struct Around {
     pub sampled: Option<usize>,
     /// The options that ask for the same again, such as `-n NS -l SELECTOR`, each word one entry.
     pub asked: Vec<String>,
+    /// What whoever asked may do, where the API server was asked.
+    #[serde(default)]
+    pub rights: Option<RightsSeen>,
 }
 
 impl Default for Around {
@@ -78,6 +87,7 @@ impl Default for Around {
             passed_over: Vec::new(),
             sampled: None,
             asked: Vec::new(),
+            rights: None,
         }
     }
 }
@@ -169,13 +179,21 @@ fn judged(
     let (node, nixl) = (what != What::Nixl, what != What::Node);
     if node {
         for (number, group) in groups.iter().enumerate() {
-            results.extend(of_deployment(
-                number,
-                group,
-                &pods,
-                &prepared,
-                matches!(what, What::All(_)),
-            ));
+            let by = |n: &usize| pods.get(*n).map(|pod| pod.by);
+            let whole = matches!(what, What::All(_));
+            let mut of_group = of_deployment(number, group, &pods, &prepared, whole);
+            if group.pods.iter().all(|n| by(n) == Some(SeenBy::Host)) {
+                of_group.retain(|r| evidence::is_of_host(&r.name));
+            }
+            // Rules about settings have nothing to judge where no engine is in sight.
+            if group
+                .pods
+                .iter()
+                .all(|n| by(n).is_some_and(SeenBy::place_only))
+            {
+                of_group.clear();
+            }
+            results.extend(of_group);
         }
     }
     let nodes: HashMap<&str, &ClusterNode> = around
@@ -210,7 +228,8 @@ fn judged(
         .filter_map(|r| Some((r.deployment?, r.cause?)))
         .collect();
     for (view, prepared) in views.iter().zip(&prepared) {
-        if nixl {
+        // Where no engine is in sight that is told once.
+        if nixl && !view.pod.by.place_only() {
             let mut of_nixl = nixl_of_place(view, prepared.group);
             // A place tells the rest.
             of_nixl
@@ -258,13 +277,23 @@ fn judged(
         results.extend(of_ends(&ends));
     }
     drop(views);
+    if let Some(rights) = &around.rights {
+        // A right that is missing is told once, for all.
+        results.retain(|r| {
+            !pod_rights::TOLD_HERE
+                .iter()
+                .any(|(cause, words)| r.cause == Some(cause) && rights.lacks(words))
+        });
+    }
     in_order(&mut results);
     let mut report = report(command, scope, &pods, &prepared, &groups, results, around);
     if nixl && !report.unreachable && !report.nothing_to_check {
         let all: Vec<&CheckResult> = report.results.iter().collect();
         let mut steps = pods_verdict::of_faults(command, report.readiness, &all, &pods, around);
-        // What is broken is mended before anything is measured.
-        if what == What::Nixl || report.readiness != Readiness::Blocked {
+        // What is broken is mended before anything is measured; what is not reached by a cluster cannot be looked at
+        // again through one.
+        let mend = what != What::Nixl && report.readiness == Readiness::Blocked;
+        if !mend && pods.iter().all(|pod| pod.by == SeenBy::Exec) {
             steps.extend(next_of_pods(&pods, &prepared));
         }
         report.next = steps;
@@ -332,7 +361,9 @@ fn nixl_of_place(view: &PodView<'_>, group: usize) -> Vec<CheckResult> {
 fn of_place(view: &PodView<'_>, group: usize) -> Vec<CheckResult> {
     let mut of_pod = Findings::of_place();
     for check in CHECKS {
-        if let Run::Pod(run) = check.run {
+        if let Run::Pod(run) = check.run
+            && view.pod.by != SeenBy::Host
+        {
             run(view, &mut of_pod);
         }
     }

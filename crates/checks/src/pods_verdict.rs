@@ -65,16 +65,13 @@ fn worst<'r>(
         .or_else(|| found.first())?;
     // Pods that lack something lack it for many reasons; a fault is one.
     let gap = first.status == Status::Skipped;
-    // One that could not be looked into is not one that shows too little.
     let lost = is_fault(&first);
     let names: BTreeSet<&str> = found
         .iter()
-        .filter(|r| {
-            if lost {
-                is_fault(&r)
-            } else {
-                gap || r.name == first.name && r.cause == first.cause
-            }
+        .filter(|r| match (lost, gap) {
+            // Those that were looked into lack something else.
+            (true, _) => is_fault(r),
+            (false, gap) => gap || r.name == first.name && r.cause == first.cause,
         })
         .flat_map(|r| r.subject.pod.iter().chain(&r.subject.pods))
         .map(String::as_str)

@@ -27,8 +27,10 @@ pub const CHECKS: &[Check] = &[
     // Last: it tells what no other check has told.
     env::settings_in_force::CHECK,
     // Pods: which, whether they could be looked into, and their specs beside what is inside.
+    pod::rights::CHECK,
     pod::access::CHECK,
     pod::state::CHECK,
+    pod::evidence::CHECK,
     pod::nodes::CHECK,
     pod::rdma_devices::CHECK,
     pod::locked_memory::CHECK,

@@ -145,6 +145,27 @@ pub const REQUIRED: &[Required] = &[
         outcome: None,
     },
     Required {
+        command: "check",
+        fact: "the rights to find the workers and to run a command in them, or a run that did without one of them",
+        why: "what may not be looked into may have shown the fault; a server that does not answer the question refuses nothing",
+        without: Readiness::Inconclusive,
+        outcome: None,
+    },
+    Required {
+        command: "check --from-logs",
+        fact: "the engine's process",
+        why: "what it was told, and NIXL in it, decide the path, and no init container or Job sees it",
+        without: Readiness::Inconclusive,
+        outcome: None,
+    },
+    Required {
+        command: "check --from-logs",
+        fact: "every log that is given is whole, and its lines can be told apart",
+        why: "what is lost may have shown the fault, and a fact of another worker is none",
+        without: Readiness::Inconclusive,
+        outcome: None,
+    },
+    Required {
         command: "nixl --from",
         fact: "UCX's protocol table of a READ to the peer, or a fault that is seen",
         why: "nothing else in a log names what carried the payload; lanes are a hint, and a backend that was instantiated tells nothing",

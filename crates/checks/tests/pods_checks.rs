@@ -664,7 +664,7 @@ fn what_was_passed_over_is_told_by_kind() {
 
 #[test]
 fn no_cause_is_without_a_case() {
-    // Faults have a test of their own (pods_faults).
+    // Faults have a test of their own (pods_faults), and so has what keeps a run from looking inside (pods_rights).
     let shown: BTreeSet<&str> = [
         "rdma-granted-no-device",
         "efa-fewer-than-granted",
@@ -678,6 +678,11 @@ fn no_cause_is_without_a_case() {
         "pod-on-host-network",
         "rdma-resource-zero-allocatable",
         "nodes-closed-to-worker",
+        "right-missing",
+        "optional-right-missing",
+        "engine-not-in-sight",
+        "pod-object-not-read",
+        "worker-resources-unknown",
     ]
     .into();
     let faults: BTreeSet<&str> = FaultKind::ALL.iter().map(|kind| kind.id()).collect();

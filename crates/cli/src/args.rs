@@ -1,6 +1,9 @@
 //! Command line arguments. Help, completions and man pages are made from these definitions.
 
 mod check;
+mod collect;
+mod manifest;
+mod rbac;
 mod transfer;
 
 use std::ffi::OsString;
@@ -10,7 +13,10 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-pub use check::{CheckArgs, Depth, PairArgs, ReplayArgs};
+pub use check::{CheckArgs, ChoiceArgs, Depth, PairArgs, ReplayArgs};
+pub use collect::CollectArgs;
+pub use manifest::{ManifestArgs, ManifestKind};
+pub use rbac::RbacArgs;
 pub use transfer::TransferArgs;
 
 /// Says from evidence whether KV transfer between prefill and decode workers runs over RDMA or NVLink,
@@ -45,8 +51,14 @@ pub enum Command {
     Nixl(NixlArgs),
     /// A whole deployment: its workers, each and held against each other, prefill against decode
     Check(CheckArgs),
-    /// Judge a bundle that check --bundle saved, with the same output
+    /// Save everything that check would judge, of workers of a cluster or of this host, and judge nothing
+    Collect(CollectArgs),
+    /// Judge a bundle that collect or check --bundle saved, with the same output
     Replay(ReplayArgs),
+    /// Print the rights that check needs as a Role and a RoleBinding (YAML); nothing is applied
+    Rbac(RbacArgs),
+    /// Print what collects from inside a pod where nobody may run a command in it (YAML); nothing is applied
+    Manifest(ManifestArgs),
     /// What a check or a cause means, when it is no problem, and how to fix it
     Explain(ExplainArgs),
     /// Transport variables: what they do, and what a value does
@@ -109,7 +121,7 @@ pub enum FailOnArg {
 /// How results are printed.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
-    /// Format, and a file to write it to; may be given several times: text, short, json, jsonl
+    /// Format, and a file to write it to; may be given several times: text, short, json, jsonl, prometheus
     #[arg(short, long = "output", value_name = "FORMAT[=FILE]")]
     pub output: Vec<OsString>,
     /// When to color text

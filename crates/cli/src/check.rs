@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use checks::Gathered;
 use model::Input;
 
-use crate::args::{CheckArgs, Depth, PairArgs, TransferArgs};
+use crate::args::{CheckArgs, ChoiceArgs, Depth, PairArgs, TransferArgs};
 use crate::beside::Look;
 use crate::declared;
 use crate::output::Outputs;
@@ -20,8 +20,19 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, String> {
         option: "--bundle".to_owned(),
         path,
     }));
-    overwrite::refuse(&targets, &args.filename, &[])?;
-    let gathered = gather(args)?;
+    let beside: Vec<_> = args
+        .choice
+        .filename
+        .iter()
+        .chain(&args.from_logs)
+        .cloned()
+        .collect();
+    overwrite::refuse(&targets, &beside, &[])?;
+    let gathered = if args.from_logs.is_empty() {
+        gather(&args.choice, Some(&args.pairs))?
+    } else {
+        crate::from_logs::gathered(&args.from_logs)?
+    };
     if let Some(path) = &args.bundle {
         crate::bundles::save(path, &gathered)?;
     }
@@ -42,7 +53,7 @@ struct Asked {
     namespace: Option<String>,
 }
 
-fn asked(args: &CheckArgs) -> Result<Asked, String> {
+fn asked(args: &ChoiceArgs) -> Result<Asked, String> {
     let mut asked = Asked {
         wanted: Wanted::AsAsked,
         scope: Vec::new(),
@@ -108,7 +119,8 @@ fn transfers(args: &PairArgs) -> TransferArgs {
 }
 
 /// Everything that can be seen of the workers that are meant.
-fn gather(args: &CheckArgs) -> Result<Gathered, String> {
+pub(crate) fn gather(args: &ChoiceArgs, pairs: Option<&PairArgs>) -> Result<Gathered, String> {
+    let pairs = pairs.filter(|pairs| pairs.transfer);
     let mut asked = asked(args)?;
     let mut of_pods = args.pods.clone();
     let named = !of_pods.pod.is_empty() || of_pods.selector.is_some() || of_pods.all;
@@ -135,16 +147,13 @@ fn gather(args: &CheckArgs) -> Result<Gathered, String> {
             Depth::Sample => Look::Sample { most: 0 },
             Depth::All => Look::Inside { force: false },
         },
-        transfers: args
-            .pairs
-            .transfer
-            .then(|| (args.pairs.pairs, transfers(&args.pairs))),
+        transfers: pairs.map(|pairs| (pairs.pairs, transfers(pairs))),
     })?;
     gathered.scope = asked.scope;
     gathered.scope.extend(pods::scope(&of_pods));
     asked.words.append(&mut gathered.around.asked);
-    if args.pairs.transfer {
-        let pairs = args.pairs.pairs.to_string();
+    if let Some(pairs) = pairs {
+        let pairs = pairs.pairs.to_string();
         let words = ["--transfer", "--pairs", &pairs].map(str::to_owned);
         asked.words.extend(words);
     }

@@ -3,94 +3,35 @@
 //! Each has what decides the path of the KV cache as its worker has it: node, devices, claims, networks, limits. Its
 //! image is another one, and it runs nothing.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value, json};
+
+use crate::twin;
+use crate::yaml_text::yaml;
 
 /// The worker's pod object as a pod that only waits.
 pub(crate) fn of(pod: &str, container: &str, annotations: &[&str]) -> Option<String> {
     let object: Value = serde_json::from_str(pod).ok()?;
-    let metadata = object.get("metadata")?;
-    let spec = object.get("spec")?;
-    let name = metadata.get("name")?.as_str()?;
-    let containers = spec.get("containers")?.as_array()?;
-    let worker = containers
-        .iter()
-        .find(|c| c.get("name").and_then(Value::as_str) == Some(container))?;
-    let mut own = Map::new();
+    let twin = twin::of(&object, container, annotations)?;
+    let name = &twin.name;
+    let mut own = twin.container;
     own.insert("name".to_owned(), "main".into());
     own.insert("image".to_owned(), IMAGE.into());
     own.insert("command".to_owned(), json!(["sleep", "infinity"]));
-    copy(worker, &["resources", "securityContext"], &mut own);
-    let kept_volumes = volumes(spec);
-    let names: Vec<&str> = kept_volumes
-        .iter()
-        .filter_map(|volume| volume.get("name")?.as_str())
-        .collect();
-    let mounts: Vec<Value> = worker
-        .get("volumeMounts")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter(|mount| {
-            let volume = mount.get("name").and_then(Value::as_str);
-            volume.is_some_and(|volume| names.contains(&volume))
-        })
-        .cloned()
-        .collect();
-    let volumes: Vec<Value> = kept_volumes
-        .iter()
-        .filter(|volume| mounts.iter().any(|m| m.get("name") == volume.get("name")))
-        .cloned()
-        .collect();
-    if !mounts.is_empty() {
-        own.insert("volumeMounts".to_owned(), mounts.into());
-    }
-    let mut made = Map::new();
-    copy(
-        spec,
-        &[
-            "hostNetwork",
-            "hostIPC",
-            "hostPID",
-            "runtimeClassName",
-            "tolerations",
-            "resourceClaims",
-            "securityContext",
-        ],
-        &mut made,
-    );
-    if let Some(node) = spec.get("nodeName").and_then(Value::as_str) {
-        // By the scheduler, so that devices are counted.
-        made.insert(
-            "affinity".to_owned(),
-            json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-            ]}}}),
-        );
-    }
-    made.insert("restartPolicy".to_owned(), "Never".into());
-    made.insert("containers".to_owned(), json!([own]));
-    if !volumes.is_empty() {
-        made.insert("volumes".to_owned(), volumes.into());
+    let mut spec = twin.spec;
+    spec.insert("restartPolicy".to_owned(), "Never".into());
+    spec.insert("containers".to_owned(), json!([own]));
+    if !twin.volumes.is_empty() {
+        spec.insert("volumes".to_owned(), twin.volumes.into());
     }
     let mut head = Map::new();
     head.insert("name".to_owned(), format!("{name}-nixl-check").into());
-    if let Some(namespace) = metadata.get("namespace") {
-        head.insert("namespace".to_owned(), namespace.clone());
+    if let Some(namespace) = twin.namespace {
+        head.insert("namespace".to_owned(), namespace);
     }
-    let kept: Map<String, Value> = metadata
-        .get("annotations")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .filter(|(key, _)| annotations.contains(&key.as_str()))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
-    if !kept.is_empty() {
-        head.insert("annotations".to_owned(), kept.into());
+    if !twin.annotations.is_empty() {
+        head.insert("annotations".to_owned(), twin.annotations.into());
     }
-    let whole = json!({"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": made});
+    let whole = json!({"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": spec});
     let mut out = format!(
         "# Beside {name}: the same node, resources, claims and networks; it needs devices that are free there.\n---\n"
     );
@@ -100,73 +41,6 @@ pub(crate) fn of(pod: &str, container: &str, annotations: &[&str]) -> Option<Str
 
 /// What has to be put in.
 const IMAGE: &str = "PUT-AN-IMAGE-WITH-PYTHON-AND-NIXL-HERE";
-
-/// Device directories and memory; data and secrets of the worker stay its own.
-fn volumes(spec: &Value) -> Vec<Value> {
-    let is_kept = |volume: &&Value| {
-        let path = volume.pointer("/hostPath/path").and_then(Value::as_str);
-        path.is_some_and(|path| path == "/dev" || path.starts_with("/dev/"))
-            || volume.pointer("/emptyDir/medium").and_then(Value::as_str) == Some("Memory")
-    };
-    spec.get("volumes")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter(is_kept)
-        .cloned()
-        .collect()
-}
-
-fn copy(from: &Value, keys: &[&str], to: &mut Map<String, Value>) {
-    for key in keys {
-        if let Some(value) = from.get(*key)
-            && !value.is_null()
-        {
-            to.insert((*key).to_owned(), value.clone());
-        }
-    }
-}
-
-/// Block style; strings are quoted as JSON does, which YAML reads alike.
-fn yaml(value: &Value, depth: usize, out: &mut String) {
-    let pad = "  ".repeat(depth);
-    match value {
-        Value::Object(map) => {
-            for (key, value) in map {
-                let key = if key.bytes().all(|b| b.is_ascii_alphanumeric()) {
-                    key.clone()
-                } else {
-                    Value::from(key.as_str()).to_string()
-                };
-                let _ = write!(out, "{pad}{key}:");
-                nested(value, depth, out);
-            }
-        }
-        Value::Array(list) => {
-            for value in list {
-                let _ = write!(out, "{pad}-");
-                nested(value, depth, out);
-            }
-        }
-        plain => {
-            let _ = writeln!(out, "{pad}{plain}");
-        }
-    }
-}
-
-fn nested(value: &Value, depth: usize, out: &mut String) {
-    let empty = match value {
-        Value::Object(map) => map.is_empty(),
-        Value::Array(list) => list.is_empty(),
-        _ => true,
-    };
-    if empty {
-        let _ = writeln!(out, " {value}");
-    } else {
-        out.push('\n');
-        yaml(value, depth.saturating_add(1), out);
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ pub mod args;
 mod beside;
 mod bundles;
 mod check;
+mod collect;
 mod deadline;
 mod debug_pods;
 mod decisions;
@@ -12,20 +13,27 @@ mod declared;
 mod dry_run;
 mod explain;
 mod fix;
+mod from_logs;
 mod interrupt;
+mod manifest;
 mod nixl;
 mod nixl_live;
 mod node;
 mod observe;
 mod output;
 mod overwrite;
+mod pod_file;
 mod pods;
 mod progress;
+mod rbac;
 mod render;
 mod replay;
+mod rights;
 mod sources;
 mod transfer;
+mod twin;
 mod vars;
+mod yaml_text;
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -102,7 +110,10 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
         Command::Node(args) => node::run(&args),
         Command::Nixl(args) => nixl::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Collect(args) => collect::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Manifest(args) => manifest::text(&args).and_then(|t| print(&t)),
+        Command::Rbac(args) => rbac::text(&args).and_then(|t| print(&t)),
         Command::Explain(args) => explain::text(args.name.as_deref()).and_then(|t| print(&t)),
         Command::Vars(args) => vars::text(&args).and_then(|t| print(&t)),
         Command::Completions { shell } => print(&completions(shell)),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use checks::{Around, Gathered, NodeFacts, ProbedPod};
+use checks::{Around, Gathered, NodeFacts, ProbedPod, SeenBy};
 use cluster::{Access, Cluster, Limits, Looked, Pick, Stop, Via};
 use model::pod::{Fault, FaultKind};
 use model::{PodObject, Report, Role};
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::args::{PodArgs, TransferArgs};
 use crate::progress::Progress;
 use crate::transfer::rounds::{self, Pairs};
-use crate::{beside, declared, interrupt};
+use crate::{beside, declared, interrupt, rights};
 
 /// Whether pods of a cluster are meant, and not this host.
 pub(crate) fn are_meant(args: &PodArgs) -> Result<bool, String> {
@@ -121,8 +121,10 @@ pub(crate) fn gathered(check: Check<'_>) -> Result<Gathered, String> {
             sockets: true,
             until: None,
         };
+        let rights = rights::ask(&cluster, args, &all.wanted, &stop);
         let around = &mut gathered.around;
         gathered.pods = gather_for(args, &cluster, around, all, &stop).await;
+        gathered.around.rights = rights::answer(rights, &stop).await;
         let seen = |pods: &[ProbedPod], is: fn(&NodeFacts) -> bool| {
             let facts = pods.iter().filter_map(|pod| pod.probed.as_ref().ok());
             facts.filter(|facts| is(facts)).count()
@@ -692,6 +694,7 @@ fn prepared(args: &PodArgs, text: &str, object: PodObject, taken: String) -> Pro
         probed,
         later: None,
         role: None,
+        by: SeenBy::Exec,
     }
 }
 

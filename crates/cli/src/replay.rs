@@ -73,6 +73,11 @@ fn join(all: &mut Gathered, more: Gathered, path: &Path) -> Result<(), String> {
         (Ok(_), Err(fault)) => all.around.nodes = Err(fault),
         (Err(_), _) => {}
     }
+    match (&mut all.around.rights, around.rights) {
+        (Some(held), Some(rights)) => held.join(rights),
+        (held @ None, rights) => *held = rights,
+        (Some(_), None) => {}
+    }
     // How to look again is not one command any more.
     all.around.asked.clear();
     Ok(())

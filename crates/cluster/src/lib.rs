@@ -34,7 +34,7 @@ pub use logs::{Log, log};
 pub use objects::{can_read, named_pod, nodes, pods, workload};
 pub use program::{Printed, Program, converse};
 pub use programs::end_programs;
-pub use rights::{Right, missing_rights};
+pub use rights::{Right, granted};
 pub use stop::Stop;
 pub use survey::{Looked, Pick, look_into};
 

@@ -1,5 +1,9 @@
 //! What whoever asks may do, asked before anything is tried, so that all that is missing is told at once.
 
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
 use crate::door::Cluster;
 use crate::patience::patiently;
 use crate::stop::Stop;
@@ -20,20 +24,6 @@ pub struct Right {
 }
 
 impl Right {
-    /// `create pods/exec`, as `kubectl auth can-i` takes it.
-    pub fn words(&self) -> String {
-        let mut words = format!("{} {}", self.verb, self.resource);
-        if !self.group.is_empty() {
-            words.push('.');
-            words.push_str(self.group);
-        }
-        if !self.subresource.is_empty() {
-            words.push('/');
-            words.push_str(self.subresource);
-        }
-        words
-    }
-
     fn review(&self) -> String {
         let attributes = serde_json::json!({
             "verb": self.verb,
@@ -53,19 +43,34 @@ impl Right {
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/// Those of the rights that the API server denies. One that it does not answer for counts as there: the attempt itself
-/// will tell.
-pub async fn missing_rights(cluster: &dyn Cluster, rights: &[Right], stop: &Stop) -> Vec<Right> {
-    let mut missing = Vec::new();
-    for right in rights {
-        let answer = patiently(stop, || cluster.ask(REVIEWS, right.review())).await;
-        let allowed = answer
-            .ok()
-            .and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok())
-            .and_then(|review| review.pointer("/status/allowed")?.as_bool());
-        if allowed == Some(false) {
-            missing.push(right.clone());
+/// What the API server says of each right, all asked at once; `None` where it gives no answer: the attempt itself will
+/// tell.
+pub async fn granted(
+    cluster: &Arc<dyn Cluster>,
+    rights: &[Right],
+    stop: &Stop,
+) -> Vec<Option<bool>> {
+    let mut tasks = JoinSet::new();
+    for (index, right) in rights.iter().enumerate() {
+        let (cluster, stop, review) = (Arc::clone(cluster), stop.clone(), right.review());
+        tasks.spawn(async move {
+            let answer = patiently(&stop, || cluster.ask(REVIEWS, review.clone())).await;
+            (index, answer.ok().and_then(|text| allowed(&text)))
+        });
+    }
+    let mut granted = vec![None; rights.len()];
+    while let Some(done) = tasks.join_next().await {
+        if let Ok((index, answer)) = done
+            && let Some(place) = granted.get_mut(index)
+        {
+            *place = answer;
         }
     }
-    missing
+    granted
+}
+
+/// What an answer says; something else than an answer says nothing.
+fn allowed(text: &str) -> Option<bool> {
+    let review: serde_json::Value = serde_json::from_str(text).ok()?;
+    review.pointer("/status/allowed")?.as_bool()
 }

@@ -7,8 +7,9 @@
 //! as well as for a live collector.
 //!
 //! [`script`] is the one POSIX shell script that collects on a machine or in a container, [`stream`] what it prints,
-//! [`local`] runs it here, and [`observe`] makes facts of its stream.
+//! [`local`] runs it here, [`carried`] finds its streams in logs, and [`observe`] makes facts of them.
 
+pub mod carried;
 mod clean;
 mod command;
 pub mod local;

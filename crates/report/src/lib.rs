@@ -1,4 +1,4 @@
-//! Renders a report: for people (`text`, `short`) and for programs (`json`, `jsonl`).
+//! Renders a report: for people (`text`, `short`) and for programs (`json`, `jsonl`, `prometheus`).
 //!
 //! Renderers arrange what the checks said and never add a judgement of their own. Everything that
 //! comes from an input is escaped on its way out, so that no manifest can move the cursor, hide
@@ -23,6 +23,7 @@ mod label;
 mod many;
 mod names;
 mod outline;
+mod prometheus;
 mod screen;
 mod short;
 mod snippet;
@@ -48,11 +49,19 @@ pub enum Format {
     Json,
     /// Every result on a line of its own, then a summary line that proves completeness.
     Jsonl,
+    /// Gauges in Prometheus' text format, for a directory of text files that an exporter reads.
+    Prometheus,
 }
 
 impl Format {
     /// Every format, in the order in which help lists them.
-    pub const ALL: [Self; 4] = [Self::Text, Self::Short, Self::Json, Self::Jsonl];
+    pub const ALL: [Self; 5] = [
+        Self::Text,
+        Self::Short,
+        Self::Json,
+        Self::Jsonl,
+        Self::Prometheus,
+    ];
 
     /// The word that selects it.
     pub fn as_str(self) -> &'static str {
@@ -61,6 +70,7 @@ impl Format {
             Self::Short => "short",
             Self::Json => "json",
             Self::Jsonl => "jsonl",
+            Self::Prometheus => "prometheus",
         }
     }
 }
@@ -142,6 +152,7 @@ pub fn render(
         Format::Short => out.write_all(short::render(report, options).as_bytes()),
         Format::Json => json::render(report, options, out),
         Format::Jsonl => jsonl::render(report, options, out),
+        Format::Prometheus => out.write_all(prometheus::render(report, options).as_bytes()),
     }
 }
 

@@ -575,7 +575,7 @@ fn nothing_hostile_comes_through() {
                 .chars()
                 .find(|c| *c != '\n' && crate::escape::is_hidden(*c));
             assert_eq!(bad, None, "{format}");
-            if !matches!(format, Format::Json | Format::Jsonl) {
+            if matches!(format, Format::Text | Format::Short) {
                 let forged = text.lines().filter(|l| l.starts_with("verdict")).count();
                 assert_eq!(forged, 1);
                 assert!(
@@ -720,7 +720,7 @@ fn formats_parse() {
     let error = "yaml\u{1b}".parse::<Format>().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "unknown format `yaml\\u{1b}`; expected one of text, short, json, jsonl"
+        "unknown format `yaml\\u{1b}`; expected one of text, short, json, jsonl, prometheus"
     );
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod choice;
 pub(crate) mod deployment;
+pub(crate) mod evidence;
 pub(crate) mod explains;
 pub(crate) mod faults;
 pub(crate) mod gpus;
@@ -12,6 +13,7 @@ pub(crate) mod networks;
 pub(crate) mod nodes;
 pub(crate) mod prepare;
 pub(crate) mod rdma_devices;
+pub(crate) mod rights;
 pub(crate) mod settled;
 pub(crate) mod shared_memory;
 pub(crate) mod state;

@@ -299,6 +299,7 @@ pub(crate) fn probed(object: &Value, probed: Result<NodeFacts, Fault>) -> Probed
         probed,
         later: None,
         role: None,
+        by: checks::SeenBy::Exec,
     }
 }
 

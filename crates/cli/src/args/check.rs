@@ -8,10 +8,9 @@ use super::transfer::{block, bytes};
 use super::{OutputArgs, PodArgs};
 use crate::transfer::rounds::Pairs;
 
-/// Arguments of `check`.
-#[derive(Debug, Args)]
-#[command(after_help = CHECK_HELP)]
-pub struct CheckArgs {
+/// Which workers of a cluster.
+#[derive(Debug, Clone, Args)]
+pub struct ChoiceArgs {
     /// Name of the deployment: a DynamoGraphDeployment, LeaderWorkerSet, LLMInferenceService, …; without it all KV workers
     /// of the namespace
     #[arg(value_name = "NAME", conflicts_with_all = ["pod", "selector", "all"])]
@@ -25,18 +24,30 @@ pub struct CheckArgs {
     /// Labels of the decode workers
     #[arg(long, value_name = "SELECTOR", requires = "prefill")]
     pub decode: Option<String>,
-    /// Save everything that was observed into this file; replay judges it anywhere
-    #[arg(long, value_name = "FILE")]
-    pub bundle: Option<PathBuf>,
     /// What is looked at beside each worker's own.
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     pub depth: Depth,
-    /// What is measured between them.
-    #[command(flatten)]
-    pub pairs: PairArgs,
     /// Which pods, and how to reach them.
     #[command(flatten)]
     pub pods: PodArgs,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
+pub struct CheckArgs {
+    /// Which workers.
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+    /// Judge logs of what manifest prints, without any cluster; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["name", "filename", "prefill", "decode", "transfer", "pod", "selector", "all", "namespace", "container", "context", "kubeconfig", "as_user", "via"])]
+    pub from_logs: Vec<PathBuf>,
+    /// What is measured between them.
+    #[command(flatten)]
+    pub pairs: PairArgs,
+    /// Save everything that was observed into this file; replay judges it anywhere
+    #[arg(long, value_name = "FILE")]
+    pub bundle: Option<PathBuf>,
     /// How results are printed.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -86,6 +97,7 @@ Examples:
   check-interconnect check -f deploy.yaml -n serving
   check-interconnect check llama -n serving --transfer --pairs ring
   check-interconnect check llama -n serving --bundle llama.tar.gz
+  kubectl logs -n serving -l app=llama -c check-interconnect --tail=-1 --prefix | check-interconnect check --from-logs -
 
 Everything that node and nixl see in each worker, and what only several views show: which worker of a workload is not like \
 the others, and whether prefill and decode fit: fabric, subnet, partition, NVLink clique, NIXL versions, side channels.

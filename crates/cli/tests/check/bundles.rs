@@ -124,3 +124,27 @@ fn what_changed_between_two_bundles_is_told_and_nothing_else() {
         "{json:#}"
     );
 }
+
+/// Writes the bundle that `crates/bundle/tests/data` keeps of a version: `EXAMPLE=FILE cargo test`.
+#[test]
+fn an_example_is_small() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("example.tar.gz");
+    let (prefill, decode) = (tree_of("prefill"), tree_of("decode"));
+    let api = serving()
+        .pod(member("prefill-0", &prefill.root()))
+        .pod(member("decode-0", &decode.root()))
+        .pod(member("decode-1", &decode.root()).no_shell())
+        .start()
+        .unwrap();
+    let done = run(
+        &api,
+        &["collect", "-o", path.to_str().unwrap(), "-n", "serving"],
+    );
+    assert_eq!(done.code, 3, "{}{}", done.out, done.err);
+    let size = std::fs::metadata(&path).unwrap().len();
+    assert!(size < 64 * 1024, "{size}");
+    if let Some(to) = std::env::var_os("EXAMPLE") {
+        std::fs::copy(&path, to).unwrap();
+    }
+}

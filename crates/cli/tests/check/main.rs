@@ -16,6 +16,9 @@ mod choice;
 mod deployment;
 mod drift;
 mod faults;
+mod hosts;
+mod manifests;
+mod rights;
 #[path = "../pods/support.rs"]
 #[allow(dead_code)]
 mod support;

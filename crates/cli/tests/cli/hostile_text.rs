@@ -330,7 +330,7 @@ fn mutations_never_panic() {
         ),
     ];
     for seed in &seeds {
-        assert_eq!(whole_run(seed).len(), 8);
+        assert_eq!(whole_run(seed).len(), 10);
     }
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
     let mut judged = 0;
@@ -358,6 +358,10 @@ fn mutations_never_panic() {
                 ),
                 Format::Text | Format::Short => assert!(
                     out.lines().last().is_some_and(|l| l.starts_with("verdict")),
+                    "round {round}: {out}"
+                ),
+                Format::Prometheus => assert!(
+                    out.contains("check_interconnect_readiness{"),
                     "round {round}: {out}"
                 ),
                 Format::Jsonl => assert!(

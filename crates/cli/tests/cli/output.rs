@@ -324,8 +324,10 @@ fn wrong_output_arguments() {
     let dir = fixtures();
     for format in ["xml", "JSON", "", "=", "xml=r", "te xt", "\u{1b}[31m"] {
         let out = dir.run(["env", "good.yaml", "-o", format]);
-        out.exits(2)
-            .complains(&["unknown format", "expected one of text, short, json, jsonl"]);
+        out.exits(2).complains(&[
+            "unknown format",
+            "expected one of text, short, json, jsonl, prometheus",
+        ]);
         assert!(out.stdout.is_empty(), "{out}");
         assert_harmless("stderr", &out.stderr);
     }

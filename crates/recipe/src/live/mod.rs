@@ -6,6 +6,7 @@
 mod choice;
 mod container;
 mod declared;
+mod host;
 mod networks;
 mod object;
 mod overlay;
@@ -15,6 +16,7 @@ mod state;
 
 pub use choice::{Why, container, kv_worker, passed_over};
 pub use declared::declared;
+pub use host::of_host;
 pub use networks::{networks_asked, networks_attached};
 pub use object::{node, pod};
 pub use overlay::{Differs, Live, overlay};

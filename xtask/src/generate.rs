@@ -12,8 +12,8 @@ use cli::args::Cli;
 use crate::tree::Files;
 use crate::{blocks, pages};
 
-/// The recipe whose report the README shows.
-pub(crate) const EXAMPLE: &str = "examples/disagg-tcp-decode/deploy.yaml";
+/// The bundle whose report the README shows.
+pub(crate) const EXAMPLE: &str = "examples/disagg-live/llama.tar.gz";
 
 /// The binary.
 const NAME: &str = "check-interconnect";
@@ -82,11 +82,10 @@ fn read(root: &Path, path: &str) -> Result<String, String> {
 
 /// What `env` prints about the example into a file or a pipe.
 fn example(root: &Path) -> Result<String, String> {
-    let facts = recipe::assemble(vec![recipe::read(
-        &Arc::from(EXAMPLE),
-        &read(root, EXAMPLE)?,
-    )]);
-    let judged = checks::judge_env(&facts, vec![EXAMPLE.to_owned()]);
+    let file = std::fs::File::open(root.join(EXAMPLE)).map_err(|e| format!("{EXAMPLE}: {e}"))?;
+    let gathered =
+        bundle::read(std::io::BufReader::new(file)).map_err(|e| format!("{EXAMPLE}: {e}"))?;
+    let judged = checks::judge_check(gathered);
     let mut out = Vec::new();
     report::render(
         report::Format::Text,

@@ -323,7 +323,7 @@ fn readme_has_one_command_for_each_of_the_two_jobs() {
         .filter_map(|rest| rest.split("\n```").next())
         .collect();
     let main = format!(
-        "cargo run --release -p check-interconnect -- env {}",
+        "cargo run --release -p check-interconnect -- replay {}",
         generate::EXAMPLE
     );
     assert_eq!(commands, [main.as_str(), "cargo test --workspace"]);

@@ -80,9 +80,19 @@ fn pods(screen: &Screen<'_>, result: &CheckResult, label: &mut String) {
     }
 }
 
+/// Whether a detail leaves it to the label to say which pods it is about.
+fn pods_unsaid(result: &CheckResult) -> bool {
+    let subject = &result.subject;
+    let mut named = subject.pod.iter().chain(&subject.pods);
+    let few = subject.pods.len() <= NAMES;
+    few && (subject.pod.is_some() || !subject.pods.is_empty())
+        && !named.all(|pod| result.detail.contains(pod.as_str()))
+}
+
 /// What goes before a detail that stands alone. Most details name their roles; then it is empty.
 pub(crate) fn prefix(label: &str, result: &CheckResult) -> String {
-    let roles_said = !result.subject.roles.is_empty()
+    let roles_said = !pods_unsaid(result)
+        && !result.subject.roles.is_empty()
         && result
             .subject
             .roles

@@ -45,9 +45,15 @@ const OPTIONAL: Cause = Cause {
 };
 
 /// Causes that say of one pod, or of the nodes, what a missing right says of all.
-pub(crate) const TOLD_HERE: [(&str, &str); 2] = [
+pub(crate) const TOLD_HERE: [(&str, &str); 5] = [
     ("nodes-forbidden", "list nodes"),
     ("pod-log-forbidden", "get pods/log"),
+    (
+        "workload-forbidden",
+        "get dynamographdeployments.nvidia.com",
+    ),
+    ("workload-forbidden", "get replicasets.apps"),
+    ("workload-forbidden", "get statefulsets.apps"),
 ];
 
 fn run(view: &PodsView<'_>, findings: &mut Findings) {

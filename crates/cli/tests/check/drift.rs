@@ -187,7 +187,7 @@ fn a_graph_that_may_not_be_read_costs_one_line() {
     let lines: Vec<&str> = done
         .out
         .lines()
-        .filter(|line| line.contains("workload-forbidden"))
+        .filter(|line| line.contains("optional-right-missing"))
         .collect();
     assert_eq!(lines.len(), 1, "{}", done.out);
     assert!(lines[0].contains("\"skipped\""));

@@ -174,3 +174,38 @@ fn a_faulted_deployment_is_judged_the_same_from_a_bundle() {
         assert_eq!(live.code, again.code);
     }
 }
+
+/// The example that ships with the project, made again: `EXAMPLE=examples/disagg-live/llama.tar.gz cargo test --test
+/// sabotage example` writes it. Two faults that nothing announces: a webhook or a start script has set one engine to TCP,
+/// and a port of another worker trained at half its rate.
+#[test]
+fn the_example_shows_two_faults_of_a_deployment() {
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = dir.path().join("llama.tar.gz");
+    let slow = |worker: &mut worker::Worker| worker.port(5, "rate", "200 Gb/sec (4X HDR)");
+    let deployment = Deployment::start(
+        Fabric::InfiniBand,
+        &[
+            ("decode-17", |w| w.process("UCX_TLS", "tcp,cuda_copy")),
+            ("prefill-3", slow),
+        ],
+    );
+    let (run, told) = check(&deployment, &["--bundle", bundle.to_str().unwrap()]);
+    assert_eq!(run.code, 1, "{}", run.out);
+    let named: Vec<(&str, &str)> = told
+        .bad
+        .iter()
+        .filter_map(|bad| Some((bad.cause.as_str(), bad.pods.first()?.as_str())))
+        .collect();
+    assert!(
+        named.contains(&("ucx-tls-tcp-only", "decode-17")),
+        "{named:?}"
+    );
+    assert!(
+        named.contains(&("ib-rate-degraded", "prefill-3")),
+        "{named:?}"
+    );
+    if let Some(to) = std::env::var_os("EXAMPLE") {
+        std::fs::copy(&bundle, Path::new("../..").join(to)).unwrap();
+    }
+}

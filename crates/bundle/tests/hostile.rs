@@ -87,6 +87,8 @@ fn good() -> Vec<Entry> {
     vec![
         object("manifest.json", &manifest(1)),
         object("cluster.json", &around()),
+        object("declared.json", &json!({"declared": [], "inputs": []})),
+        object("transfers.json", &json!([])),
         object("workers/00000.json", &pod()),
     ]
 }
@@ -125,7 +127,7 @@ fn names_that_lead_elsewhere_are_refused_and_nothing_is_written() {
         "Workers/00000.json",
         "",
     ] {
-        for at in 0..3 {
+        for at in 0..5 {
             let mut entries = good();
             entries[at].name = name.as_bytes().to_vec();
             let _told = refused(&archive(&entries));
@@ -152,7 +154,7 @@ fn links_folders_devices_and_extensions_are_refused() {
         EntryType::Continuous,
         EntryType::new(b'?'),
     ] {
-        for at in 0..3 {
+        for at in 0..5 {
             let mut entries = good();
             entries[at].kind = kind;
             let told = refused(&archive(&entries));
@@ -165,7 +167,7 @@ fn links_folders_devices_and_extensions_are_refused() {
 fn sizes_are_bounded_before_anything_is_unpacked() {
     const MIB: u64 = 1024 * 1024;
     for size in [65 * MIB, 1 << 40, u64::MAX] {
-        for at in 0..3 {
+        for at in 0..5 {
             let mut entries = good();
             entries[at].size = Some(size);
             let told = refused(&archive(&entries));
@@ -326,17 +328,22 @@ fn entries_twice_missing_or_in_another_order_are_refused() {
         &[0],
         &[1],
         &[0, 1],
-        &[0, 2],
-        &[1, 0, 2],
-        &[0, 2, 1],
-        &[0, 0, 1, 2],
-        &[0, 1, 1, 2],
-        &[0, 1, 2, 2],
-        &[0, 1, 2, 0],
+        &[0, 1, 2, 3],
+        &[0, 2, 3, 4],
+        &[0, 1, 3, 4],
+        &[0, 1, 2, 4],
+        &[1, 0, 2, 3, 4],
+        &[0, 2, 1, 3, 4],
+        &[0, 1, 2, 4, 3],
+        &[0, 0, 1, 2, 3, 4],
+        &[0, 1, 1, 2, 3, 4],
+        &[0, 1, 2, 3, 3, 4],
+        &[0, 1, 2, 3, 4, 4],
+        &[0, 1, 2, 3, 4, 0],
     ] {
         let _told = refused(&take(order));
     }
-    assert!(read(take(&[0, 1, 2]).as_slice()).is_ok());
+    assert!(read(take(&[0, 1, 2, 3, 4]).as_slice()).is_ok());
 }
 
 #[test]

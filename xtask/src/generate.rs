@@ -1,8 +1,8 @@
 //! Everything that is derived from the code, as one set of files.
 
 use std::fs;
+use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::{CommandFactory as _, ValueEnum as _};
 use clap_complete::Generator as _;
@@ -82,7 +82,7 @@ fn read(root: &Path, path: &str) -> Result<String, String> {
 
 /// What `env` prints about the example into a file or a pipe.
 fn example(root: &Path) -> Result<String, String> {
-    let file = std::fs::File::open(root.join(EXAMPLE)).map_err(|e| format!("{EXAMPLE}: {e}"))?;
+    let file = File::open(root.join(EXAMPLE)).map_err(|e| format!("{EXAMPLE}: {e}"))?;
     let gathered =
         bundle::read(std::io::BufReader::new(file)).map_err(|e| format!("{EXAMPLE}: {e}"))?;
     let judged = checks::judge_check(gathered);

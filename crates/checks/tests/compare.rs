@@ -66,6 +66,7 @@ fn judge(pods: Vec<ProbedPod>) -> Report {
         pods,
         around: Around::default(),
         scope: Vec::new(),
+        ..Gathered::default()
     })
 }
 

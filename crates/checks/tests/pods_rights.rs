@@ -44,6 +44,7 @@ fn lacking(pods: Vec<ProbedPod>, missing: &[&str]) -> Report {
             ..Around::default()
         },
         scope: Vec::new(),
+        ..Gathered::default()
     })
 }
 

@@ -17,12 +17,13 @@ const RUNS: usize = 3;
 type Rates = BTreeMap<(String, u64), f64>;
 
 /// Two workers, which end with this.
-struct Workers(Child);
+struct Workers(Child, PathBuf);
 
 impl Drop for Workers {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
         let _ended = self.0.wait();
+        let _nothing = std::fs::remove_dir_all(&self.1);
     }
 }
 
@@ -47,7 +48,6 @@ pub(crate) fn run(root: &Path, binary: &Path) -> Result<String, String> {
         best(&mut plain, scripted(root, &kubectl, &path)?);
         plain_time = plain_time.min(begin.elapsed().as_secs_f64());
     }
-    let _nothing = std::fs::remove_dir_all(&folder);
     let mut out = String::from(
         "nixl --transfer against a plain script that makes the same calls, over TCP between two isolated workers (NIXL 1.5.1)\n",
     );
@@ -101,6 +101,7 @@ fn workers(root: &Path, folder: &Path, path: &str) -> Result<Workers, String> {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|e| format!("two-workers.sh: {e}"))?,
+        folder.to_owned(),
     );
     let mut line = String::new();
     if let Some(stdout) = workers.0.stdout.take() {
@@ -162,7 +163,9 @@ fn scripted(root: &Path, kubectl: &Path, path: &str) -> Result<Rates, String> {
     for child in [prefill, decode] {
         // How it ends says nothing: a library's destructors may crash then.
         let output = child.wait_with_output().map_err(|e| e.to_string())?;
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
+        // NIXL's own logger prints there, too.
+        let text = String::from_utf8_lossy(&output.stdout);
+        for line in text.lines().filter(|line| line.starts_with('{')) {
             let told: Value = serde_json::from_str(line).map_err(|e| e.to_string())?;
             let mut seconds: Vec<f64> = told
                 .get("seconds")

@@ -19,6 +19,9 @@ _check__interconnect() {
             check__interconnect,check)
                 cmd="check__interconnect__subcmd__check"
                 ;;
+            check__interconnect,collect)
+                cmd="check__interconnect__subcmd__collect"
+                ;;
             check__interconnect,completions)
                 cmd="check__interconnect__subcmd__completions"
                 ;;
@@ -34,11 +37,17 @@ _check__interconnect() {
             check__interconnect,man)
                 cmd="check__interconnect__subcmd__man"
                 ;;
+            check__interconnect,manifest)
+                cmd="check__interconnect__subcmd__manifest"
+                ;;
             check__interconnect,nixl)
                 cmd="check__interconnect__subcmd__nixl"
                 ;;
             check__interconnect,node)
                 cmd="check__interconnect__subcmd__node"
+                ;;
+            check__interconnect,rbac)
+                cmd="check__interconnect__subcmd__rbac"
                 ;;
             check__interconnect,replay)
                 cmd="check__interconnect__subcmd__replay"
@@ -51,6 +60,9 @@ _check__interconnect() {
                 ;;
             check__interconnect__subcmd__help,check)
                 cmd="check__interconnect__subcmd__help__subcmd__check"
+                ;;
+            check__interconnect__subcmd__help,collect)
+                cmd="check__interconnect__subcmd__help__subcmd__collect"
                 ;;
             check__interconnect__subcmd__help,completions)
                 cmd="check__interconnect__subcmd__help__subcmd__completions"
@@ -67,11 +79,17 @@ _check__interconnect() {
             check__interconnect__subcmd__help,man)
                 cmd="check__interconnect__subcmd__help__subcmd__man"
                 ;;
+            check__interconnect__subcmd__help,manifest)
+                cmd="check__interconnect__subcmd__help__subcmd__manifest"
+                ;;
             check__interconnect__subcmd__help,nixl)
                 cmd="check__interconnect__subcmd__help__subcmd__nixl"
                 ;;
             check__interconnect__subcmd__help,node)
                 cmd="check__interconnect__subcmd__help__subcmd__node"
+                ;;
+            check__interconnect__subcmd__help,rbac)
+                cmd="check__interconnect__subcmd__help__subcmd__rbac"
                 ;;
             check__interconnect__subcmd__help,replay)
                 cmd="check__interconnect__subcmd__help__subcmd__replay"
@@ -89,7 +107,7 @@ _check__interconnect() {
 
     case "${cmd}" in
         check__interconnect)
-            opts="-h -V --help --version env node nixl check replay explain vars completions man schema help"
+            opts="-h -V --help --version env node nixl check collect replay rbac manifest explain vars completions man schema help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -103,12 +121,20 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__check)
-            opts="-l -c -n -o -v -h -V --prefill --decode --bundle --pod --selector --all --container --namespace --context --kubeconfig --as --as-group --via --request-timeout --timeout --concurrency --output --color --fail-on --verbose --help --version"
+            opts="-f -l -c -n -o -v -h -V --filename --prefill --decode --depth --pod --selector --all --container --namespace --context --kubeconfig --as --as-group --via --request-timeout --timeout --concurrency --from-logs --transfer --pairs --rate --largest --dry-run --bundle --output --color --fail-on --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --filename)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --prefill)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -117,8 +143,8 @@ _check__interconnect() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --bundle)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                --depth)
+                    COMPREPLY=($(compgen -W "auto sample all" -- "${cur}"))
                     return 0
                     ;;
                 --pod)
@@ -181,6 +207,26 @@ _check__interconnect() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --from-logs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pairs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --largest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bundle)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -195,6 +241,112 @@ _check__interconnect() {
                     ;;
                 --fail-on)
                     COMPREPLY=($(compgen -W "fail warn unproven never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        check__subcmd__interconnect__subcmd__collect)
+            opts="-o -f -l -c -n -h -V --output --role --filename --prefill --decode --depth --pod --selector --all --container --namespace --context --kubeconfig --as --as-group --via --request-timeout --timeout --concurrency --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --role)
+                    COMPREPLY=($(compgen -W "prefill decode aggregated" -- "${cur}"))
+                    return 0
+                    ;;
+                --filename)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prefill)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --decode)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --depth)
+                    COMPREPLY=($(compgen -W "auto sample all" -- "${cur}"))
+                    return 0
+                    ;;
+                --pod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --selector)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -l)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --container)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -c)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --namespace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --context)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kubeconfig)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as-group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --via)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --request-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --concurrency)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -283,7 +435,7 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__help)
-            opts="env node nixl check replay explain vars completions man schema help"
+            opts="env node nixl check collect replay rbac manifest explain vars completions man schema help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -297,6 +449,20 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        check__subcmd__interconnect__subcmd__help__subcmd__collect)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -380,6 +546,20 @@ _check__interconnect() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        check__subcmd__interconnect__subcmd__help__subcmd__manifest)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         check__subcmd__interconnect__subcmd__help__subcmd__nixl)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -395,6 +575,20 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__help__subcmd__node)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        check__subcmd__interconnect__subcmd__help__subcmd__rbac)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -457,6 +651,112 @@ _check__interconnect() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        check__subcmd__interconnect__subcmd__manifest)
+            opts="-f -l -c -n -h -V --filename --kind --image --resource --role --textfile-dir --schedule --pod --selector --all --container --namespace --context --kubeconfig --as --as-group --via --request-timeout --timeout --concurrency --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --filename)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kind)
+                    COMPREPLY=($(compgen -W "init-container job cronjob" -- "${cur}"))
+                    return 0
+                    ;;
+                --image)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --resource)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --role)
+                    COMPREPLY=($(compgen -W "prefill decode aggregated" -- "${cur}"))
+                    return 0
+                    ;;
+                --textfile-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --schedule)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --selector)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -l)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --container)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -c)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --namespace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --context)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kubeconfig)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as-group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --via)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --request-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --concurrency)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -684,13 +984,55 @@ _check__interconnect() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        check__subcmd__interconnect__subcmd__replay)
-            opts="-o -v -h -V --output --color --fail-on --verbose --help --version"
+        check__subcmd__interconnect__subcmd__rbac)
+            opts="-n -h -V --namespace --name --user --group --service-account --nodes --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --namespace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --service-account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        check__subcmd__interconnect__subcmd__replay)
+            opts="-o -v -h -V --against --output --color --fail-on --verbose --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --against)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

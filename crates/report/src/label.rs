@@ -90,9 +90,8 @@ fn pods_unsaid(result: &CheckResult) -> bool {
 }
 
 /// What goes before a detail that stands alone. Most details name their roles; then it is empty.
-pub(crate) fn prefix(label: &str, result: &CheckResult) -> String {
-    let roles_said = !pods_unsaid(result)
-        && !result.subject.roles.is_empty()
+pub(crate) fn prefix(screen: &Screen<'_>, label: &str, result: &CheckResult) -> String {
+    let roles_said = !result.subject.roles.is_empty()
         && result
             .subject
             .roles
@@ -102,6 +101,16 @@ pub(crate) fn prefix(label: &str, result: &CheckResult) -> String {
     let file_shown = result.subject.roles.is_empty()
         && result.subject.deployment.is_none()
         && !result.sources.is_empty();
+    if roles_said && pods_unsaid(result) {
+        let subject = &result.subject;
+        let names: Vec<&str> = subject
+            .pod
+            .iter()
+            .chain(&subject.pods)
+            .map(String::as_str)
+            .collect();
+        return format!("{}: ", list(screen, names));
+    }
     if label.is_empty() || roles_said || file_shown || result.detail.contains(label) {
         String::new()
     } else {

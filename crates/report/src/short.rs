@@ -112,7 +112,7 @@ fn position(screen: &Screen<'_>, result: &CheckResult, who: &str) -> String {
 fn detail(screen: &Screen<'_>, result: &CheckResult, label: &str) -> String {
     format!(
         " {}{}{}",
-        label::prefix(label, result),
+        label::prefix(screen, label, result),
         screen.line(&result.detail),
         if result.collective {
             " (collectives, not KV transfer)"

@@ -505,7 +505,7 @@ fn finding(screen: &mut Screen<'_>, result: &CheckResult, deployment: Option<&De
     let label = label::subject(screen, result, deployment);
     let mut detail = format!(
         "{}{}",
-        label::prefix(&label, result),
+        label::prefix(screen, &label, result),
         screen.line(&result.detail)
     );
     if let Some(grade) = label::grade(result, screen.verbose()) {

@@ -44,6 +44,7 @@ pub const CHECKS: &[Check] = &[
     compare::nvlink::CHECK,
     compare::software::CHECK,
     compare::side_channel::CHECK,
+    compare::placement::CHECK,
     compare::odd_one_out::CHECK,
     compare::drift::CHECK,
     // What the others stand on.

@@ -10,9 +10,12 @@
 #[path = "pods/support.rs"]
 mod support;
 
-use std::sync::LazyLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use checks::{Around, Gathered, NodeFacts, ProbedPod, judge_check};
+use model::observation::rdma::{Device, Port, PortState};
+use model::observation::{Fact, Origin, Provenance, Tool};
 use model::{CheckResult, Report, Status};
 use serde_json::{Value, json};
 use support::{DECODE, Inside, PREFILL, limits, pod, probed};
@@ -576,4 +579,55 @@ fn workers_in_several_cliques_with_rdma_are_a_note() {
         notes(&report)
     );
     names(all(false), 4, "fabric-different-clique");
+}
+
+/// The same worker with one EFA device and nothing else of RDMA.
+fn over_efa(facts: &NodeFacts) -> NodeFacts {
+    let origin = Origin::whole(&Arc::new(Provenance {
+        file: "/sys/class/infiniband/rdmap0s6".to_owned(),
+        tool: Tool::Sys,
+        section: 0,
+        place: None,
+        command: None,
+    }));
+    let port = Port {
+        state: Fact::seen(PortState::Active, origin.clone()),
+        ..Port::default()
+    };
+    let device = Device {
+        driver: Fact::seen("efa".to_owned(), origin),
+        ports: BTreeMap::from([(1, port)]),
+        ..Device::default()
+    };
+    let mut facts = facts.clone();
+    facts.observation.rdma.devices = BTreeMap::from([("rdmap0s6".to_owned(), device)]);
+    facts
+}
+
+#[test]
+fn efa_between_two_workers_of_one_node_is_told_and_between_two_nodes_is_not() {
+    let (prefill, decode) = (over_efa(&PREFILL_FACTS), over_efa(&DECODE_FACTS));
+    let placed = |node: &str| {
+        judge(vec![
+            worker("prefill", 0, &prefill, |_| {}),
+            worker("decode", 0, &decode, |pod| {
+                pod["spec"]["nodeName"] = json!(node);
+            }),
+        ])
+    };
+    let told = |report: &Report| {
+        compared(report)
+            .filter(|r| r.name == "pair/placement" && r.status == Status::Warn)
+            .map(|r| r.subject.pods.clone())
+            .collect::<Vec<_>>()
+    };
+    let both = ["qwen-prefill-0", "qwen-decode-0"].map(str::to_owned);
+    assert_eq!(told(&placed("node-prefill-0")), [both.to_vec()]);
+    assert!(told(&placed("node-decode-0")).is_empty());
+    // InfiniBand and RoCE reach the same host.
+    let mut pods = fleet(1);
+    for pod in &mut pods {
+        pod.object.node = Some("node-0".to_owned());
+    }
+    assert!(told(&judge(pods)).is_empty());
 }

@@ -147,6 +147,7 @@ pub(crate) fn gather(args: &ChoiceArgs, pairs: Option<&PairArgs>) -> Result<Gath
             Depth::Sample => Look::Sample { most: 0 },
             Depth::All => Look::Inside { force: false },
         },
+        limit: args.run_timeout,
         transfers: pairs.map(|pairs| (pairs.pairs, transfers(pairs))),
     })?;
     gathered.scope = asked.scope;

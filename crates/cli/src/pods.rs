@@ -96,6 +96,8 @@ pub(crate) struct Check<'c> {
     pub(crate) args: &'c PodArgs,
     pub(crate) wanted: Wanted,
     pub(crate) look: beside::Look,
+    /// How long all of it may take.
+    pub(crate) limit: Option<Duration>,
     /// Transfers, where they are asked for.
     pub(crate) transfers: Option<(Pairs, TransferArgs)>,
 }
@@ -108,6 +110,15 @@ pub(crate) fn gathered(check: Check<'_>) -> Result<Gathered, String> {
     let mut gathered = Gathered::default();
     gathered.around.asked = asked(args);
     runtime.block_on(async {
+        if let Some(limit) = check.limit {
+            // As when somebody ends the run: what is there by then is judged.
+            let over = stop.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(limit).await;
+                crate::tell(&format!("--run-timeout {} s is over", limit.as_secs()));
+                over.stop();
+            });
+        }
         let cluster = match open(&access, &stop).await {
             Ok(cluster) => cluster,
             Err(fault) => {

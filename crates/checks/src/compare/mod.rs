@@ -8,6 +8,7 @@ pub(crate) mod fabric;
 pub(crate) mod layers;
 pub(crate) mod nvlink;
 pub(crate) mod odd_one_out;
+pub(crate) mod placement;
 mod rails;
 mod settings;
 pub(crate) mod side_channel;

@@ -1,11 +1,12 @@
 //! Arguments of `check` and of what belongs to it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use super::transfer::{block, bytes};
-use super::{OutputArgs, PodArgs};
+use super::{OutputArgs, PodArgs, duration};
 use crate::transfer::rounds::Pairs;
 
 /// Which workers of a cluster.
@@ -27,6 +28,9 @@ pub struct ChoiceArgs {
     /// What is looked at beside each worker's own.
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     pub depth: Depth,
+    /// How long all of it may take (10m); what is not there by then is told as missing. No limit without it
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub run_timeout: Option<Duration>,
     /// Which pods, and how to reach them.
     #[command(flatten)]
     pub pods: PodArgs,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stand_in::{Cluster, Pod, StandIn, Tree};
 
-use crate::support::{about, names, run, serving, tree_of, worker};
+use crate::support::{about, names, run, serving, tree_of, ways, worker};
 
 /// A worker of a Dynamo graph.
 pub(crate) fn member(name: &str, tree: &Path) -> Pod {
@@ -88,4 +88,63 @@ fn the_odd_one_is_named_with_what_it_has_and_what_the_others_have() {
     for other in ["decode-0", "decode-1", "decode-3", "prefill-0"] {
         assert!(!names(&about(&report, other), "worker-settings-differ"));
     }
+}
+
+#[test]
+fn both_ways_in_give_the_same_report() {
+    let (prefill, decode) = (tree_of("prefill"), tree_of("decode"));
+    let odd = tree_of("decode");
+    odd.file("/proc/42/environ", "UCX_TLS=tcp,cuda_copy\0");
+    let mut reports: Vec<String> = Vec::new();
+    for way in ways() {
+        let trees = [&prefill, &prefill, &decode, &decode, &odd, &decode];
+        let api = deployment(&trees).start().unwrap();
+        for format in ["json", "jsonl", "short", "text"] {
+            let mut words = vec!["check", "llama", "-n", "serving", "-o", format];
+            words.extend(&way);
+            let done = run(&api, &words);
+            assert_eq!(done.code, 1, "{way:?}");
+            // The next command repeats how it was asked.
+            reports.push(done.out.replace(" --via kubectl", ""));
+        }
+    }
+    let (first, others) = reports.split_at(4);
+    for (at, other) in others.iter().enumerate() {
+        assert_eq!(&first[at % 4], other);
+    }
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_judged_as_far_as_it_came() {
+    let (prefill, decode) = (tree_of("prefill"), tree_of("decode"));
+    let api = serving()
+        .pod(member("prefill-0", &prefill.root()))
+        .pod(member("decode-0", &decode.root()))
+        .pod(member("decode-1", &decode.root()))
+        .fault(stand_in::Fault::exec().name("decode-1").hang())
+        .start()
+        .unwrap();
+    let begin = std::time::Instant::now();
+    let done = run(
+        &api,
+        &[
+            "check",
+            "llama",
+            "-n",
+            "serving",
+            "--run-timeout",
+            "8s",
+            "-o",
+            "json",
+        ],
+    );
+    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    let report = done.json();
+    assert_eq!(done.code, 3, "{}", report["verdict"]);
+    assert!(
+        names(&about(&report, "decode-1"), "probe-interrupted"),
+        "{report:#}"
+    );
+    assert!(about(&report, "decode-0").len() > 10);
+    assert!(done.err.contains("--run-timeout"), "{}", done.err);
 }

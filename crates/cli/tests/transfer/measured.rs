@@ -258,3 +258,23 @@ fn any_program_that_takes_the_arguments_of_kubectl_reaches_both() {
     );
     assert!(run.err.contains("sizes 64 KiB, 1 MiB"), "{}", run.err);
 }
+
+/// UCX says nothing of values that it does not know, and prints no table with them; the program sets its own.
+#[test]
+fn settings_that_ucx_ignores_in_silence_cost_no_evidence() {
+    let Some(path) = nixl("1.5.1") else { return };
+    let settings = [
+        "--engine",
+        "--env",
+        &path,
+        "--env",
+        "UCX_LOG_LEVEL=verbose",
+        "--env",
+        "UCX_PROTO_INFO=maybe",
+    ];
+    let Some(lab) = Lab::up(&settings) else {
+        return;
+    };
+    let run = lab.transfer(&["--largest", "1M"]);
+    assert_tcp(&run, &run.json(), &SMALL);
+}

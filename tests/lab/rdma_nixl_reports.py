@@ -111,12 +111,11 @@ if "rdma" in cases and "hidden" in cases:
         offers = [c for c in report.of("nixl/transports") if "rc_verbs" in c["detail"]]
         report.check(offers and "software RDMA" in offers[0]["detail"], "offers %s" % report.of("nixl/transports"))
         report.check("nixl-ucx-offers-no-rdma" not in report.causes(), report.causes())
-        ready = report.json["readiness"]
     with Report("hidden.ready") as report:
         none = [c for c in report.of("nixl/transports") if "no RDMA here" in c["detail"]]
         report.check(none, "offers %s" % report.of("nixl/transports"))
-        report.check("dev-infiniband-missing" in report.causes(), report.causes())
-        report.check(report.json["readiness"] != ready, "the same readiness: %s" % ready)
+        # That the device node is missing is node's to say; what follows for the engine's UCX is told here.
+        report.check("nixl-ucx-offers-no-rdma" in report.causes(), report.causes())
 if slow:
     print("not judged, this machine is too slow: " + ", ".join(slow))
 print("\n".join(wrong) or "all as it must be: " + (", ".join(cases) or "nothing was asked for"))

@@ -121,12 +121,16 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__check)
-            opts="-f -l -c -n -o -v -h -V --filename --prefill --decode --depth --pod --selector --all --container --namespace --context --kubeconfig --as --as-group --via --request-timeout --timeout --concurrency --from-logs --transfer --pairs --rate --largest --dry-run --bundle --output --color --fail-on --verbose --help --version"
+            opts="-f -l -c -n -o -v -h -V --from-logs --filename --prefill --decode --depth --run-timeout --pod --selector --all --container --namespace --context --kubeconfig --as --as-group --via --request-timeout --timeout --concurrency --transfer --pairs --rate --largest --dry-run --bundle --output --color --fail-on --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --from-logs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --filename)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -145,6 +149,10 @@ _check__interconnect() {
                     ;;
                 --depth)
                     COMPREPLY=($(compgen -W "auto sample all" -- "${cur}"))
+                    return 0
+                    ;;
+                --run-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --pod)
@@ -207,10 +215,6 @@ _check__interconnect() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --from-logs)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --pairs)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -251,7 +255,7 @@ _check__interconnect() {
             return 0
             ;;
         check__subcmd__interconnect__subcmd__collect)
-            opts="-o -f -l -c -n -h -V --output --role --filename --prefill --decode --depth --pod --selector --all --container --namespace --context --kubeconfig --as --as-group --via --request-timeout --timeout --concurrency --help --version"
+            opts="-o -f -l -c -n -h -V --output --role --filename --prefill --decode --depth --run-timeout --pod --selector --all --container --namespace --context --kubeconfig --as --as-group --via --request-timeout --timeout --concurrency --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -287,6 +291,10 @@ _check__interconnect() {
                     ;;
                 --depth)
                     COMPREPLY=($(compgen -W "auto sample all" -- "${cur}"))
+                    return 0
+                    ;;
+                --run-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --pod)

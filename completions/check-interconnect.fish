@@ -74,7 +74,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand no
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l as-group -d 'Group to act as; may be given several times' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l request-timeout -d 'How long one request to the API server may take (30, 30s, 1m); 0 is without end, as with kubectl' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l timeout -d 'How long one container may take, or with --transfer and --observe all of the command (60s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l timeout -d 'How long one container may take (60s, 2m); with nixl --transfer and --observe all of the command, with check --transfer each pair' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l concurrency -d 'Containers that are looked into at once' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -s o -l output -d 'Format, and a file to write it to; may be given several times: text, short, json, jsonl, prometheus' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand node" -l color -d 'When to color text' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -103,7 +103,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ni
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l as-group -d 'Group to act as; may be given several times' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l request-timeout -d 'How long one request to the API server may take (30, 30s, 1m); 0 is without end, as with kubectl' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l timeout -d 'How long one container may take, or with --transfer and --observe all of the command (60s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l timeout -d 'How long one container may take (60s, 2m); with nixl --transfer and --observe all of the command, with check --transfer each pair' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l concurrency -d 'Containers that are looked into at once' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l peer -d 'The pod at the other end' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -l peer-container -d 'Its container; that of --container without it' -r
@@ -127,12 +127,14 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ni
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s v -l verbose -d 'Tell every result in full'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand nixl" -s V -l version -d 'Print version'
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l from-logs -d 'Judge logs of what manifest prints, without any cluster; - is standard input' -r -F
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -s f -l filename -d 'The recipe that was deployed: its deployments are looked for in the cluster, and held against what runs' -r -F
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l prefill -d 'Labels of the prefill workers, where neither labels nor flags that are known tell roles' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l decode -d 'Labels of the decode workers' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l depth -d 'What is looked at beside each worker\'s own' -r -f -a "auto\t'In all, up to 16 workers; else in one of each workload and role'
 sample\t'In one of each workload and role'
 all\t'In all'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l run-timeout -d 'How long all of it may take (10m); what is not there by then is told as missing. No limit without it' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l pod -d 'Pod to look into; may be given several times' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -s l -l selector -d 'Pods with these labels, as kubectl\'s option of that name' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -s c -l container -d 'Container; without it main, else the one that asks for accelerators' -r
@@ -143,9 +145,8 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ch
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l as-group -d 'Group to act as; may be given several times' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l request-timeout -d 'How long one request to the API server may take (30, 30s, 1m); 0 is without end, as with kubectl' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l timeout -d 'How long one container may take, or with --transfer and --observe all of the command (60s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l timeout -d 'How long one container may take (60s, 2m); with nixl --transfer and --observe all of the command, with check --transfer each pair' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l concurrency -d 'Containers that are looked into at once' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l from-logs -d 'Judge logs of what manifest prints, without any cluster; - is standard input' -r -F
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l pairs -d 'Which pairs: all, ring (each worker at least once), or so many' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l rate -d 'Move so many bytes a second at most in each pair, on average (500M, 2G)' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand check" -l largest -d 'Transfer blocks of so many bytes at most (64M without it); below 16M no rate is judged' -r
@@ -174,6 +175,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand co
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -l depth -d 'What is looked at beside each worker\'s own' -r -f -a "auto\t'In all, up to 16 workers; else in one of each workload and role'
 sample\t'In one of each workload and role'
 all\t'In all'"
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -l run-timeout -d 'How long all of it may take (10m); what is not there by then is told as missing. No limit without it' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -l pod -d 'Pod to look into; may be given several times' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -s l -l selector -d 'Pods with these labels, as kubectl\'s option of that name' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -s c -l container -d 'Container; without it main, else the one that asks for accelerators' -r
@@ -184,7 +186,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand co
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -l as-group -d 'Group to act as; may be given several times' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -l request-timeout -d 'How long one request to the API server may take (30, 30s, 1m); 0 is without end, as with kubectl' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -l timeout -d 'How long one container may take, or with --transfer and --observe all of the command (60s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -l timeout -d 'How long one container may take (60s, 2m); with nixl --transfer and --observe all of the command, with check --transfer each pair' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -l concurrency -d 'Containers that are looked into at once' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -l all -d 'Every pod of the namespace that looks like a KV worker, by its labels or its engine\'s flags'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand collect" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -230,7 +232,7 @@ complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand ma
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand manifest" -l as-group -d 'Group to act as; may be given several times' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand manifest" -l via -d 'Go through this program, which takes the arguments of kubectl, instead of speaking to the API server' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand manifest" -l request-timeout -d 'How long one request to the API server may take (30, 30s, 1m); 0 is without end, as with kubectl' -r
-complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand manifest" -l timeout -d 'How long one container may take, or with --transfer and --observe all of the command (60s, 2m)' -r
+complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand manifest" -l timeout -d 'How long one container may take (60s, 2m); with nixl --transfer and --observe all of the command, with check --transfer each pair' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand manifest" -l concurrency -d 'Containers that are looked into at once' -r
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand manifest" -l all -d 'Every pod of the namespace that looks like a KV worker, by its labels or its engine\'s flags'
 complete -c check-interconnect -n "__fish_check_interconnect_using_subcommand manifest" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -62,7 +62,7 @@ pub use node_topology::topology;
 pub use pairs::{PairTried, Said, usual_way, went_well};
 pub use pod::evidence::SeenBy;
 pub use pod::prepare::live_of;
-pub use pod::workers::{deployment_of, is_of, workload};
+pub use pod::workers::{deployment_of, is_declared, is_of, workload};
 pub use policy::{OfPolicy, Policy, Unchanged};
 pub use provider::{FABRIC_NOT_OF_PROVIDER, NETWORKS_NOT_ATTACHED, Provider, provider_conventions};
 pub use registry::{CHECKS, cause, check};

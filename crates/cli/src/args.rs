@@ -15,6 +15,7 @@ use clap_complete::Shell;
 
 pub use check::{CheckArgs, ChoiceArgs, Depth, PairArgs, ReplayArgs};
 pub use collect::CollectArgs;
+pub(crate) use manifest::SCHEDULE;
 pub use manifest::{ManifestArgs, ManifestKind};
 pub use rbac::RbacArgs;
 pub use transfer::TransferArgs;
@@ -120,6 +121,7 @@ pub enum FailOnArg {
 
 /// How results are printed.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// Format, and a file to write it to; may be given several times: text, short, json, jsonl, prometheus
     #[arg(short, long = "output", value_name = "FORMAT[=FILE]")]
@@ -260,7 +262,8 @@ pub struct PodArgs {
     /// How long one request to the API server may take (30, 30s, 1m); 0 is without end, as with kubectl
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration_or_none)]
     pub request_timeout: Duration,
-    /// How long one container may take, or with --transfer and --observe all of the command (60s, 2m)
+    /// How long one container may take (60s, 2m); with nixl --transfer and --observe all of the command, with check --transfer
+    /// each pair
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
     /// Containers that are looked into at once

@@ -1,6 +1,6 @@
 //! Bundles as files.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
 
@@ -8,16 +8,26 @@ use checks::Gathered;
 
 use crate::sources::{self, reason};
 
-/// Saves what was gathered. A file that is there is replaced only once the new one is whole.
+/// Saves what was gathered. A file that is there is replaced only once the new one is whole; a link goes on leading to it,
+/// and a device or a pipe is written to as it is.
 pub(crate) fn save(path: &Path, gathered: &Gathered) -> Result<(), String> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = Path::new(&beside);
     let failed =
         |error: &std::io::Error| format!("cannot write {}: {}", path.display(), reason(error));
+    let special = std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+    if special {
+        return OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|file| bundle::write(BufWriter::new(file), gathered))
+            .map_err(|error| failed(&error));
+    }
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut beside = real.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = Path::new(&beside);
     let written = File::create(beside)
         .and_then(|file| bundle::write(BufWriter::new(file), gathered))
-        .and_then(|()| std::fs::rename(beside, path));
+        .and_then(|()| std::fs::rename(beside, &real));
     written.map_err(|error| {
         let _it_may_not_be_there = std::fs::remove_file(beside);
         failed(&error)

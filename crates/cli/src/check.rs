@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use checks::Gathered;
-use model::Input;
+use model::{Input, Outcome};
 
 use crate::args::{CheckArgs, ChoiceArgs, Depth, PairArgs, TransferArgs};
 use crate::beside::Look;
@@ -66,21 +66,33 @@ fn asked(args: &ChoiceArgs) -> Result<Asked, String> {
         let mut facts = declared::recipes(&args.filename)?;
         asked.inputs = std::mem::take(&mut facts.inputs);
         asked.namespace = facts.deployments.iter().find_map(|d| d.namespace.clone());
-        let (recipes, names) = declared::of_recipes(facts, &args.filename);
+        let recipes = declared::of_recipes(facts, &args.filename);
         for path in &args.filename {
             asked
                 .words
                 .extend(["-f".to_owned(), path.display().to_string()]);
         }
         asked.scope.push(format!("recipe {}", recipes.name));
-        if names.is_empty() {
-            return Err(format!(
-                "{} declares no prefill or decode worker; check-interconnect env tells what it declares",
-                recipes.name
-            ));
+        let wanted = declared::disaggregated(&recipes);
+        if wanted.is_empty() {
+            return Err(nothing_declared(&recipes.name, &asked.inputs));
         }
         asked.recipes = Some(recipes);
-        asked.wanted = Wanted::Of(names);
+        asked.wanted = Wanted::Declared(wanted);
+    }
+    let given = [
+        ("NAME", &args.name),
+        ("--prefill", &args.prefill),
+        ("--decode", &args.decode),
+    ];
+    // A variable that is empty by mistake would stand for everything, or for nothing.
+    if let Some((what, _)) = given
+        .iter()
+        .find(|(_, text)| text.as_ref().is_some_and(|t| t.trim().is_empty()))
+    {
+        return Err(format!(
+            "{what} is empty; check -n NAMESPACE takes all KV workers of a namespace"
+        ));
     }
     match (&args.name, &args.prefill, &args.decode) {
         (Some(name), _, _) => {
@@ -98,6 +110,25 @@ fn asked(args: &ChoiceArgs) -> Result<Asked, String> {
         _ => {}
     }
     Ok(asked)
+}
+
+/// Why recipes name no worker: what could not be read, or what is in them.
+fn nothing_declared(name: &str, inputs: &[Input]) -> String {
+    let problems = inputs.iter().flat_map(|input| &input.problems);
+    let broken: Vec<&str> = problems
+        .filter(|problem| matches!(problem.outcome, Outcome::Broken | Outcome::Missing))
+        .map(|problem| problem.detail.as_str())
+        .collect();
+    if broken.is_empty() {
+        format!(
+            "{name} declares no prefill or decode worker; check-interconnect env tells what it declares"
+        )
+    } else {
+        format!(
+            "no prefill or decode worker could be read from {name}: {}",
+            broken.join("; ")
+        )
+    }
 }
 
 /// Workers in all of which logs are read and agents are made.
@@ -128,6 +159,7 @@ pub(crate) fn gather(args: &ChoiceArgs, pairs: Option<&PairArgs>) -> Result<Gath
         // What is asked for by pods counts, and a recipe is held against them.
         asked.wanted = Wanted::AsAsked;
     }
+    of_pods.namespace.take_if(|namespace| namespace.is_empty());
     if of_pods.namespace.is_none() {
         of_pods.namespace = asked.namespace.take();
     }

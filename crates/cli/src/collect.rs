@@ -16,7 +16,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<ExitCode, String> {
         option: "-o".to_owned(),
         path: &args.output,
     };
-    overwrite::refuse(&[target], &[], &[])?;
+    overwrite::refuse(&[target], &args.choice.filename, &[])?;
     let gathered = if of_cluster(&args.choice) {
         check::gather(&args.choice, None)?
     } else {

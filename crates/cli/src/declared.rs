@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use checks::{Declared, DeclaredBy, ProbedPod};
 use cluster::{Cluster, Stop};
-use model::Facts;
 use model::pod::{Fault, FaultKind};
+use model::{Deployment, Facts};
 use recipe::live;
 
 use crate::render;
@@ -34,21 +34,21 @@ pub(crate) fn recipes(paths: &[PathBuf]) -> Result<Facts, String> {
     Ok(read.facts)
 }
 
-/// Recipes as a layer, and the names that their workers can have in the cluster.
-pub(crate) fn of_recipes(facts: Facts, paths: &[PathBuf]) -> (Declared, Vec<String>) {
-    let mut names = BTreeSet::new();
-    for deployment in facts.deployments.iter().filter(|d| d.is_disaggregated()) {
-        names.insert(deployment.name.clone());
-        names.extend(deployment.kv_workers().map(|worker| worker.name.clone()));
-    }
+/// Recipes as a layer.
+pub(crate) fn of_recipes(facts: Facts, paths: &[PathBuf]) -> Declared {
     let shown: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-    let declared = Declared {
+    Declared {
         by: DeclaredBy::Recipe,
         name: shown.join(", "),
         object: String::new(),
         deployments: facts.deployments,
-    };
-    (declared, names.into_iter().collect())
+    }
+}
+
+/// The deployments of recipes that are looked for in the cluster.
+pub(crate) fn disaggregated(recipes: &Declared) -> Vec<Deployment> {
+    let all = recipes.deployments.iter();
+    all.filter(|d| d.is_disaggregated()).cloned().collect()
 }
 
 /// Reads the objects that pods are made from. What may not be read is one fault.

@@ -12,6 +12,7 @@ mod decisions;
 mod declared;
 mod dry_run;
 mod explain;
+mod failure;
 mod fix;
 mod from_logs;
 mod interrupt;
@@ -44,6 +45,7 @@ use model::Exit;
 use model::exit::{FailOn, exit_of};
 
 use crate::args::{Cli, Command, EnvArgs, FailOnArg, OutputArgs, SchemaOf};
+use crate::failure::Failure;
 use crate::output::Outputs;
 use crate::overwrite::Target;
 
@@ -61,9 +63,9 @@ pub fn main() -> ExitCode {
     };
     let code = match run(cli) {
         Ok(code) => code,
-        Err(message) => {
-            complain(&message);
-            ExitCode::from(Exit::Usage.code())
+        Err(failure) => {
+            complain(&failure.message);
+            ExitCode::from(failure.exit.code())
         }
     };
     // What nobody waited for when the run was ended may still be there.
@@ -104,15 +106,15 @@ fn refuse(error: &clap::Error) {
     };
 }
 
-fn run(cli: Cli) -> Result<ExitCode, String> {
-    match cli.command {
+fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let done = match cli.command {
         Command::Env(args) => env(&args),
         Command::Node(args) => node::run(&args),
-        Command::Nixl(args) => nixl::run(&args),
+        Command::Nixl(args) => return nixl::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Collect(args) => collect::run(&args),
         Command::Replay(args) => replay::run(&args),
-        Command::Manifest(args) => manifest::text(&args).and_then(|t| print(&t)),
+        Command::Manifest(args) => print(&manifest::text(&args)?),
         Command::Rbac(args) => rbac::text(&args).and_then(|t| print(&t)),
         Command::Explain(args) => explain::text(args.name.as_deref()).and_then(|t| print(&t)),
         Command::Vars(args) => vars::text(&args).and_then(|t| print(&t)),
@@ -123,7 +125,8 @@ fn run(cli: Cli) -> Result<ExitCode, String> {
             SchemaOf::Jsonl => report::schema_line(),
             SchemaOf::Config => policy::schema_config(),
         }),
-    }
+    };
+    Ok(done?)
 }
 
 fn env(args: &EnvArgs) -> Result<ExitCode, String> {

@@ -5,12 +5,13 @@ use std::io::Read as _;
 use std::path::Path;
 
 use checks::{ProbedPod, deployment_of, live_of, workload};
-use model::{PodObject, Role};
+use model::{Exit, PodObject, Role};
 use probe::carried;
 use recipe::live;
 use serde_json::{Map, Value, json};
 
-use crate::args::{ManifestArgs, ManifestKind};
+use crate::args::{ManifestArgs, ManifestKind, SCHEDULE};
+use crate::failure::Failure;
 use crate::twin::{self, Twin};
 use crate::yaml_text::yaml;
 use crate::{node, pod_file, pods, sources};
@@ -34,14 +35,20 @@ struct Beside {
 }
 
 /// What is printed.
-pub(crate) fn text(args: &ManifestArgs) -> Result<String, String> {
+pub(crate) fn text(args: &ManifestArgs) -> Result<String, Failure> {
     if args.kind == ManifestKind::Cronjob && args.textfile_dir.is_none() {
-        return Err("--kind cronjob needs --textfile-dir DIR: the directory of the node from which its exporter reads".to_owned());
+        return Err("--kind cronjob needs --textfile-dir DIR: the directory of the node from which its exporter reads".to_owned().into());
+    }
+    for (option, given) in [
+        ("--textfile-dir", args.textfile_dir.is_some()),
+        ("--schedule", args.schedule != SCHEDULE),
+    ] {
+        if given && args.kind != ManifestKind::Cronjob {
+            return Err(format!("{option} is for --kind cronjob").into());
+        }
     }
     if let Some(dir) = args.textfile_dir.as_deref().filter(|d| !d.starts_with('/')) {
-        return Err(format!(
-            "--textfile-dir {dir} is no absolute path on the node"
-        ));
+        return Err(format!("--textfile-dir {dir} is no absolute path on the node").into());
     }
     let mut out = String::new();
     for worker in workers(args)? {
@@ -55,7 +62,7 @@ pub(crate) fn text(args: &ManifestArgs) -> Result<String, String> {
 }
 
 /// The workers that are meant.
-fn workers(args: &ManifestArgs) -> Result<Vec<Beside>, String> {
+fn workers(args: &ManifestArgs) -> Result<Vec<Beside>, Failure> {
     let role = args.role.map(node::role);
     let mut found = Vec::new();
     if let Some(path) = &args.filename {
@@ -82,12 +89,15 @@ fn workers(args: &ManifestArgs) -> Result<Vec<Beside>, String> {
             found.push(beside(&object, &pod.object, container, role.or(told))?);
         }
         if found.is_empty() {
-            return Err("no such worker; -n NAMESPACE --pod POD names one".to_owned());
+            return Err(Failure {
+                message: "no such worker; -n NAMESPACE --pod POD names one".to_owned(),
+                exit: Exit::Nothing,
+            });
         }
     } else if let Some(image) = &args.image {
         found.push(bare(image, args, role)?);
     } else {
-        return Err("name a worker: -n NAMESPACE --pod POD, -f FILE with its pod or its workload, or --image IMAGE with --resource and --role".to_owned());
+        return Err("name a worker: -n NAMESPACE --pod POD, -f FILE with its pod or its workload, or --image IMAGE with --resource and --role".to_owned().into());
     }
     for worker in &mut found {
         if args.image.is_some() {

@@ -9,6 +9,7 @@ use checks::{LogFile, NixlFacts, judge_nixl};
 use model::observation::{NotRead, Observation, Unrecognised};
 
 use crate::args::NixlArgs;
+use crate::failure::Failure;
 use crate::node::{no_such_file, role};
 use crate::output::Outputs;
 use crate::{overwrite, sources, transfer};
@@ -20,15 +21,18 @@ const MAX_OTHER: u64 = 64 * 1024 * 1024;
 /// A line is read up to this; what follows in it is left out.
 const MAX_LINE: u64 = 1024 * 1024;
 
-pub(crate) fn run(args: &NixlArgs) -> Result<ExitCode, String> {
+pub(crate) fn run(args: &NixlArgs) -> Result<ExitCode, Failure> {
     // Wrong output arguments are told before anything is read.
     let outputs = Outputs::from_args(&args.output)?;
     overwrite::refuse(&outputs.files(), &args.from, &[])?;
     if args.transfer.transfer {
-        return crate::finish(&transfer::run(args)?, &args.output);
+        return Ok(crate::finish(&transfer::run(args)?, &args.output)?);
     }
     if let Some(time) = args.transfer.observe {
-        return crate::finish(&crate::observe::run(args, time)?, &args.output);
+        return Ok(crate::finish(
+            &crate::observe::run(args, time)?,
+            &args.output,
+        )?);
     }
     if args.from.is_empty() {
         return crate::nixl_live::run(args);
@@ -42,7 +46,7 @@ pub(crate) fn run(args: &NixlArgs) -> Result<ExitCode, String> {
                 seen,
             }),
             Ok(None) => missing.push(path.clone()),
-            Err(why) => return Err(format!("{}: {why}", path.display())),
+            Err(why) => return Err(format!("{}: {why}", path.display()).into()),
         }
     }
     let facts = NixlFacts {
@@ -56,7 +60,7 @@ pub(crate) fn run(args: &NixlArgs) -> Result<ExitCode, String> {
         report.missing_path = true;
         crate::complain(&no_such_file(&missing));
     }
-    crate::finish(&report, &args.output)
+    Ok(crate::finish(&report, &args.output)?)
 }
 
 /// Reads one log; `None` where it does not exist.

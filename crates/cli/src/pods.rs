@@ -7,11 +7,12 @@ use std::time::Duration;
 use checks::{Around, Gathered, NodeFacts, ProbedPod, SeenBy};
 use cluster::{Access, Cluster, Limits, Looked, Pick, Stop, Via};
 use model::pod::{Fault, FaultKind};
-use model::{PodObject, Report, Role};
+use model::{Deployment, PodObject, Report, Role};
 use recipe::live;
 use tokio::time::Instant;
 
 use crate::args::{PodArgs, TransferArgs};
+use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::transfer::rounds::{self, Pairs};
 use crate::{beside, declared, interrupt, rights};
@@ -87,6 +88,8 @@ pub(crate) enum Wanted {
     AsAsked,
     /// KV workers of a deployment of one of these names.
     Of(Vec<String>),
+    /// KV workers of these deployments, which recipes declare.
+    Declared(Vec<Deployment>),
     /// Pods with the first labels prefill, those with the second ones decode.
     Roles(String, String),
 }
@@ -109,6 +112,7 @@ pub(crate) fn gathered(check: Check<'_>) -> Result<Gathered, String> {
     let (runtime, stop) = runtime()?;
     let mut gathered = Gathered::default();
     gathered.around.asked = asked(args);
+    let roles = matches!(check.wanted, Wanted::Roles(..));
     runtime.block_on(async {
         if let Some(limit) = check.limit {
             // As when somebody ends the run: what is there by then is judged.
@@ -157,7 +161,10 @@ pub(crate) fn gathered(check: Check<'_>) -> Result<Gathered, String> {
     });
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
-    Ok(gathered)
+    match bad_selector(&gathered.around.faults, roles) {
+        Some(message) => Err(message),
+        None => Ok(gathered),
+    }
 }
 
 /// `node` over pods.
@@ -184,7 +191,7 @@ pub(crate) fn chosen(args: &PodArgs) -> Result<(Vec<ProbedPod>, Around), String>
 }
 
 /// The objects of the pods that are meant, as the API server gives them.
-pub(crate) fn as_given(args: &PodArgs) -> Result<Vec<(String, ProbedPod)>, String> {
+pub(crate) fn as_given(args: &PodArgs) -> Result<Vec<(String, ProbedPod)>, Failure> {
     let args = &as_kubectl(args)?;
     let access = access(args)?;
     let (runtime, stop) = runtime()?;
@@ -200,11 +207,9 @@ pub(crate) fn as_given(args: &PodArgs) -> Result<Vec<(String, ProbedPod)>, Strin
         Ok(found)
     });
     runtime.shutdown_background();
-    let fault = |fault: &Fault| fault.detail.clone();
-    match (found, around.faults.first()) {
+    match (found, around.faults.into_iter().next()) {
         (Ok(found), None) => Ok(found),
-        (Ok(_), Some(first)) => Err(fault(first)),
-        (Err(first), _) => Err(fault(&first)),
+        (Ok(_), Some(first)) | (Err(first), _) => Err(first.into()),
     }
 }
 
@@ -311,19 +316,23 @@ fn looked(args: &PodArgs, nixl: Option<beside::Look>) -> Result<(Vec<ProbedPod>,
     let looked = runtime.block_on(gather(args, &access, nixl, &stop));
     // Nothing may wait for a credential plugin that hangs.
     runtime.shutdown_background();
-    match bad_selector(&looked.1.faults) {
+    match bad_selector(&looked.1.faults, false) {
         Some(message) => Err(message),
         None => Ok(looked),
     }
 }
 
 /// A selector that is none was typed wrong, as an option that there is not: only the API server can tell.
-fn bad_selector(faults: &[Fault]) -> Option<String> {
+fn bad_selector(faults: &[Fault], roles: bool) -> Option<String> {
     let fault = faults.iter().find(|f| f.kind == FaultKind::BadSelector)?;
-    Some(format!(
-        "invalid value for --selector: {}; write it as kubectl takes it: -l app=llama,tier!=test or -l 'role in (prefill,decode)'",
-        fault.detail
-    ))
+    Some(if roles {
+        format!("invalid value for --prefill or --decode: {}", fault.detail)
+    } else {
+        format!(
+            "invalid value for --selector: {}; write it as kubectl takes it: -l app=llama,tier!=test or -l 'role in (prefill,decode)'",
+            fault.detail
+        )
+    })
 }
 
 /// What asks a cluster, and how it is told to stop.
@@ -490,18 +499,19 @@ async fn meant(
 ) -> Vec<ProbedPod> {
     match wanted {
         Wanted::AsAsked => {}
-        Wanted::Of(names) => {
+        Wanted::Of(_) | Wanted::Declared(_) => {
             let all = PodArgs {
                 selector: None,
                 all: true,
                 ..args.clone()
             };
             let mut pods = listed_pods(&all, cluster, around, stop).await;
-            of_deployments(&mut pods, names, around);
+            of_deployments(&mut pods, wanted, around);
             return pods;
         }
         Wanted::Roles(prefill, decode) => {
             let mut pods: Vec<ProbedPod> = Vec::new();
+            let mut both: Vec<String> = Vec::new();
             for (selector, role) in [(prefill, Role::Prefill), (decode, Role::Decode)] {
                 let of_role = PodArgs {
                     selector: Some(selector.clone()),
@@ -510,18 +520,29 @@ async fn meant(
                 for mut pod in listed_pods(&of_role, cluster, around, stop).await {
                     let known = pods.iter().any(|p| p.object.name == pod.object.name);
                     if known {
-                        around.faults.push(Fault::new(
-                            FaultKind::BadSelector,
-                            format!(
-                                "pod {} has the labels of --prefill and of --decode; it can be one of them",
-                                pod.object.name
-                            ),
-                        ));
+                        both.push(pod.object.name);
                         continue;
                     }
                     pod.role = Some(role);
                     pods.push(pod);
                 }
+            }
+            if !both.is_empty() {
+                around.faults.push(Fault::new(
+                    FaultKind::BadSelector,
+                    format!(
+                        "both take {}, and a worker can be one of them",
+                        pods_named(&both)
+                    ),
+                ));
+            }
+            // Whatever was judged of them would be a guess.
+            if around
+                .faults
+                .iter()
+                .any(|f| f.kind == FaultKind::BadSelector)
+            {
+                pods.clear();
             }
             return pods;
         }
@@ -548,9 +569,23 @@ async fn meant(
     chosen
 }
 
+/// `pod a`, `pods a, b and 3 more`.
+fn pods_named(names: &[String]) -> String {
+    let (shown, more) = names.split_at(names.len().min(4));
+    let word = if names.len() == 1 { "pod" } else { "pods" };
+    match more.len() {
+        0 => format!("{word} {}", shown.join(", ")),
+        n => format!("{word} {} and {n} more", shown.join(", ")),
+    }
+}
+
 /// Those of the deployments that are meant; the others are told as passed over.
-fn of_deployments(pods: &mut Vec<ProbedPod>, names: &[String], around: &mut Around) {
-    let meant = |pod: &ProbedPod| names.iter().any(|name| checks::is_of(&pod.object, name));
+fn of_deployments(pods: &mut Vec<ProbedPod>, wanted: &Wanted, around: &mut Around) {
+    let meant = |pod: &ProbedPod| match wanted {
+        Wanted::Of(names) => names.iter().any(|name| checks::is_of(&pod.object, name)),
+        Wanted::Declared(all) => all.iter().any(|one| checks::is_declared(&pod.object, one)),
+        Wanted::AsAsked | Wanted::Roles(..) => true,
+    };
     let mut others: BTreeSet<String> = BTreeSet::new();
     for pod in pods.iter().filter(|pod| !meant(pod)) {
         let of = checks::deployment_of(&pod.object);
@@ -562,6 +597,11 @@ fn of_deployments(pods: &mut Vec<ProbedPod>, names: &[String], around: &mut Arou
     let any = !pods.is_empty() || around.faults.is_empty();
     pods.retain(meant);
     if pods.is_empty() && any {
+        let names: Vec<&str> = match wanted {
+            Wanted::Of(names) => names.iter().map(String::as_str).collect(),
+            Wanted::Declared(all) => all.iter().map(|one| one.name.as_str()).collect(),
+            Wanted::AsAsked | Wanted::Roles(..) => Vec::new(),
+        };
         let there: Vec<String> = others.into_iter().take(8).collect();
         let there = if there.is_empty() {
             "no KV worker is there at all".to_owned()

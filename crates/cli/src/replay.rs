@@ -12,7 +12,8 @@ use crate::{against, bundles, overwrite};
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     let outputs = Outputs::from_args(&args.output)?;
-    overwrite::refuse(&outputs.files(), &args.bundles, &[])?;
+    let read: Vec<PathBuf> = args.bundles.iter().chain(&args.against).cloned().collect();
+    overwrite::refuse(&outputs.files(), &read, &[])?;
     let after = checks::judge_check(opened(&args.bundles)?);
     if args.against.is_empty() {
         return crate::finish(&after, &args.output);

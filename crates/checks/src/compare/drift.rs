@@ -123,15 +123,18 @@ fn declared_for<'p>(declared: &'p Declared, pod: &PodView<'_>) -> Option<&'p Wor
     };
     let workers = || deployments.iter().flat_map(|d| &d.workers);
     let own = workload(pod.object);
-    let by_name = workers().find(|w| w.name.eq_ignore_ascii_case(&own));
-    by_name.or_else(|| {
-        // Names change on the way; a role that is there once does not.
-        let mut of_role = workers().filter(|w| Some(w.role) == pod.role);
-        match (of_role.next(), of_role.next()) {
-            (Some(one), None) => Some(one),
-            _ => None,
-        }
-    })
+    // Several recipes can call their workers alike; which of them is meant is not guessed.
+    let by_name = only(workers().filter(|w| w.name.eq_ignore_ascii_case(&own)));
+    // Names change on the way; a role that is there once does not.
+    by_name.or_else(|| only(workers().filter(|w| Some(w.role) == pod.role)))
+}
+
+/// The only one.
+fn only<'p>(mut workers: impl Iterator<Item = &'p Worker>) -> Option<&'p Worker> {
+    match (workers.next(), workers.next()) {
+        (Some(one), None) => Some(one),
+        _ => None,
+    }
 }
 
 fn layers<'p>(view: &GroupView<'p>, pod: &'p PodView<'p>) -> Vec<Layer<'p>> {

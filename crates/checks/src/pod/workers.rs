@@ -144,6 +144,17 @@ pub fn is_of(pod: &PodObject, name: &str) -> bool {
             .any(|(label, _)| pod.labels.get(*label).is_some_and(|value| value == name))
 }
 
+/// Whether a pod is of a deployment that a recipe declares. Where the pod's labels name an object of the recipe's kind, its name
+/// tells; workers of two such objects are called alike. Elsewhere a worker's name does too.
+pub fn is_declared(pod: &PodObject, declared: &Deployment) -> bool {
+    let (_, kind, name, by_name) = key(pod);
+    if !by_name && &*kind != "Pod" && kind == declared.kind {
+        return name == declared.name;
+    }
+    let mut workers = declared.kv_workers();
+    is_of(pod, &declared.name) || workers.any(|worker| is_of(pod, &worker.name))
+}
+
 /// Puts pods together.
 pub(crate) fn groups(members: &[Member<'_>]) -> Vec<Group> {
     let mut by_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();

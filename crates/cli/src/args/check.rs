@@ -40,17 +40,17 @@ pub struct ChoiceArgs {
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
 pub struct CheckArgs {
+    /// Judge logs of what manifest prints, without any cluster; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["name", "filename", "prefill", "decode", "transfer", "pod", "selector", "all", "namespace", "container", "context", "kubeconfig", "as_user", "via", "depth", "run_timeout", "request_timeout", "timeout", "concurrency"])]
+    pub from_logs: Vec<PathBuf>,
     /// Which workers.
     #[command(flatten)]
     pub choice: ChoiceArgs,
-    /// Judge logs of what manifest prints, without any cluster; - is standard input
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["name", "filename", "prefill", "decode", "transfer", "pod", "selector", "all", "namespace", "container", "context", "kubeconfig", "as_user", "via"])]
-    pub from_logs: Vec<PathBuf>,
     /// What is measured between them.
     #[command(flatten)]
     pub pairs: PairArgs,
     /// Save everything that was observed into this file; replay judges it anywhere
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub bundle: Option<PathBuf>,
     /// How results are printed.
     #[command(flatten)]

@@ -20,7 +20,7 @@ pub struct ManifestArgs {
     #[arg(long, value_name = "IMAGE")]
     pub image: Option<String>,
     /// Extended resource that the workers ask for (rdma/ib=1), where no worker is given; may be given several times
-    #[arg(long, value_name = "NAME=N", requires = "image")]
+    #[arg(long, value_name = "NAME=N", requires = "image", conflicts_with_all = ["filename", "pod", "selector", "all"])]
     pub resource: Vec<String>,
     /// Role of the worker, where nothing else tells
     #[arg(long, value_enum, value_name = "ROLE")]
@@ -29,12 +29,15 @@ pub struct ManifestArgs {
     #[arg(long, value_name = "DIR")]
     pub textfile_dir: Option<String>,
     /// When a cronjob runs
-    #[arg(long, value_name = "CRON", default_value = "*/15 * * * *")]
+    #[arg(long, value_name = "CRON", default_value = SCHEDULE)]
     pub schedule: String,
     /// Which pods, and how to reach them.
     #[command(flatten)]
     pub pods: PodArgs,
 }
+
+/// When a cronjob runs, where nothing else is said.
+pub(crate) const SCHEDULE: &str = "*/15 * * * *";
 
 /// What `manifest` prints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -6,7 +6,7 @@ use stand_in::{Cluster, Tree};
 use crate::deployment::member;
 use crate::support::{about, run, serving, tree_of};
 
-const RECIPE: &str = r#"apiVersion: nvidia.com/v1alpha1
+pub(crate) const RECIPE: &str = r#"apiVersion: nvidia.com/v1alpha1
 kind: DynamoGraphDeployment
 metadata:
   name: llama

@@ -9,6 +9,7 @@
     clippy::print_stderr
 )]
 
+mod asked;
 mod bundles;
 #[path = "../pods/cases.rs"]
 mod cases;

@@ -119,7 +119,7 @@ pub(crate) fn gathered(check: Check<'_>) -> Result<Gathered, String> {
             let over = stop.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(limit).await;
-                crate::tell(&format!("--run-timeout {} s is over", limit.as_secs()));
+                crate::tell(&format!("--run-timeout {limit:?} is over"));
                 over.stop();
             });
         }

@@ -140,20 +140,28 @@ pub(crate) async fn carry_out(
         task.args.timeout.as_secs()
     ));
     let mut tried = Vec::new();
+    if task.given.dry_run {
+        // What runs is the same in every pair: said whole once, and the others by name.
+        let all: Vec<Two> = rounds.into_iter().flatten().collect();
+        let (first, others) = all.split_at(1);
+        tried.extend(round(task, cluster, pods, first, false, stop).await);
+        if !others.is_empty() {
+            crate::tell(&format!("the same between {}", listed_pairs(pods, others)));
+        }
+        return tried;
+    }
     for (number, pairs) in rounds.iter().enumerate() {
         if stop.is_stopped() {
             break;
         }
-        if !task.given.dry_run {
-            crate::tell(&format!(
-                "--transfer: round {} of {}",
-                number.saturating_add(1),
-                rounds.len()
-            ));
-        }
+        crate::tell(&format!(
+            "--transfer: round {} of {}",
+            number.saturating_add(1),
+            rounds.len()
+        ));
         tried.extend(round(task, cluster, pods, pairs, false, stop).await);
     }
-    if !task.given.dry_run && !stop.is_stopped() {
+    if !stop.is_stopped() {
         let again = suspects(&tried, pods);
         for pairs in again {
             crate::tell(&format!("--transfer: {} suspects again", pairs.len()));
@@ -161,6 +169,26 @@ pub(crate) async fn carry_out(
         }
     }
     tried
+}
+
+/// Pairs that are said by name.
+const SAID: usize = 20;
+
+/// `prefill-0 and decode-1, …`.
+fn listed_pairs(pods: &[ProbedPod], pairs: &[Two]) -> String {
+    let name = |number: &usize| {
+        pods.get(*number)
+            .map_or("?", |pod| pod.object.name.as_str())
+    };
+    let mut words: Vec<String> = pairs
+        .iter()
+        .take(SAID)
+        .map(|(prefill, decode)| format!("{} and {}", name(prefill), name(decode)))
+        .collect();
+    if pairs.len() > SAID {
+        words.push(format!("{} more pairs", pairs.len().saturating_sub(SAID)));
+    }
+    words.join(", ")
 }
 
 async fn round(

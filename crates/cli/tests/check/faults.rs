@@ -42,6 +42,8 @@ fn one_bad_worker_of_eight_is_named_and_the_rest_is_complete() {
             scenario = scenario.fault(fault.clone());
         }
         let api = scenario.start().unwrap();
+        let file = |format: &str| dir.path().join(format).to_str().unwrap().to_owned();
+        let more = ["text", "short", "jsonl"].map(|format| format!("{format}={}", file(format)));
         let words = [
             "check",
             "llama",
@@ -49,6 +51,12 @@ fn one_bad_worker_of_eight_is_named_and_the_rest_is_complete() {
             "serving",
             "-o",
             "json",
+            "-o",
+            &more[0],
+            "-o",
+            &more[1],
+            "-o",
+            &more[2],
             "--timeout",
             "9s",
             "--request-timeout",
@@ -81,9 +89,15 @@ fn one_bad_worker_of_eight_is_named_and_the_rest_is_complete() {
         if live.code != 3 {
             complain(&format!("exit code {}", live.code));
         }
-        let again = run_with(Path::new("/nonexistent"), &["replay", bundle, "-o", "json"]);
-        if again.out != live.out {
-            complain("its bundle tells something else");
+        for format in ["json", "text", "short", "jsonl"] {
+            let again = run_with(Path::new("/nonexistent"), &["replay", bundle, "-o", format]);
+            let told = match format {
+                "json" => live.out.clone(),
+                _ => std::fs::read_to_string(file(format)).unwrap(),
+            };
+            if again.out != told {
+                complain(&format!("its bundle tells something else as {format}"));
+            }
         }
     }
     assert!(odd.is_empty(), "{}", odd.join("\n"));

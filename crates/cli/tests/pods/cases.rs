@@ -78,9 +78,28 @@ pub(crate) fn cases(pod: &Pod, name: &str) -> Vec<Case> {
             &["api-too-many-requests"],
             "--concurrency",
         ),
+        wrong(
+            "429 with a time to wait",
+            exec().status_retry_after(429, 1),
+            &["api-too-many-requests"],
+            "--concurrency",
+        ),
         wrong("500", exec().status(500), &["api-server-error"], ""),
         wrong("flood", exec().flood(), &["probe-output-flood"], ""),
         wrong("cut", exec().cut_output(0, Cut::Reset), &["probe-cut"], ""),
+        wrong(
+            "half closed",
+            exec().cut_output(0, Cut::HalfClose),
+            &["probe-cut"],
+            "",
+        ),
+        Case {
+            name: "not UTF-8",
+            pod: bad().recorded(&b"\xff\xfe\x00\x80 no script of ours\n"[..], Duration::ZERO),
+            fault: None,
+            causes: &["probe-output-foreign"],
+            fix: "",
+        },
         wrong("hanging", exec().hang(), &["probe-timed-out"], "--timeout"),
         wrong(
             "stalls",

@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 use model::pod::FaultScope;
 use model::verdict::{DeploymentSummary, readiness_of};
 use model::{
-    Accepted, CheckResult, ClusterNode, Coverage, Fault, Grade, Outcome, PodObject, Readiness,
-    Reason, Report, Role, Status, Subject, Worker,
+    Accepted, CheckResult, ClusterNode, Coverage, Fault, Grade, NextStep, Outcome, PodObject,
+    Readiness, Reason, Report, Role, Status, Subject, Worker,
 };
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::compare::view::GroupView;
 use crate::finding::Findings;
 use crate::gathered::{Declared, Gathered};
 use crate::inputs::results as of_files;
-use crate::judge::{count, summary};
+use crate::judge::{count, shell_word, summary};
 use crate::judge_node::{inputs, run_checks};
 use crate::judge_pairs::judge_pairs;
 use crate::nixl::live::judge::{End, of_ends, of_place as live_place};
@@ -294,11 +294,28 @@ fn judged(
         // again through one.
         let mend = what != What::Nixl && report.readiness == Readiness::Blocked;
         if !mend && pods.iter().all(|pod| pod.by == SeenBy::Exec) {
-            steps.extend(next_of_pods(&pods, &prepared));
+            match what {
+                What::All(_) => steps.extend(measure_all(around)),
+                _ => steps.extend(next_of_pods(&pods, &prepared)),
+            }
         }
         report.next = steps;
     }
     report
+}
+
+/// The command that measures a whole deployment, where it was not that one.
+fn measure_all(around: &Around) -> Option<NextStep> {
+    let measured = around.asked.iter().any(|word| word == "--transfer");
+    if around.asked.is_empty() || measured {
+        return None;
+    }
+    let words: Vec<String> = around.asked.iter().map(|word| shell_word(word)).collect();
+    Some(NextStep {
+        command: format!("check-interconnect check {} --transfer", words.join(" ")),
+        why: "measure real transfers between prefill and decode workers, with their own NIXL, in rounds, and tell what carried them".to_owned(),
+        read_only: false,
+    })
 }
 
 /// The workers of one deployment, held against each other.

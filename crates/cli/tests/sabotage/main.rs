@@ -101,7 +101,9 @@ fn every_fault_is_named_with_its_worker() {
 /// Whether a fault is named as its line says.
 fn named(fault: &Fault) -> Result<(), String> {
     let deployment = Deployment::start(fault.fabric, &[(fault.worker, fault.plant)]);
-    let (run, told) = check(&deployment, fault.options);
+    // Faults in a log, or of an agent, are seen where these are looked at.
+    let options = [fault.options, &["--depth", "all"]].concat();
+    let (run, told) = check(&deployment, &options);
     let mut wrong = String::new();
     let mut say = |text: String| {
         let _infallible = writeln!(wrong, "\n    {text}");

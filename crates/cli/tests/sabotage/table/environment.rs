@@ -37,7 +37,7 @@ pub(super) fn all() -> Vec<Fault> {
         fault("no GPU to be seen", "decode-19", |w| w.process("CUDA_VISIBLE_DEVICES", ""), "worker-settings-differ"),
         fault("plugins from elsewhere", "decode-20", |w| w.process("NIXL_PLUGIN_DIR", "/opt/other/plugins"), "worker-settings-differ"),
         fault("no NVLink in UCX", "decode-21", |w| w.process("UCX_TLS", "rc,cuda_copy"), "worker-settings-differ"),
-        fault("a misspelt name", "decode-22", misspelt, "ucx-env-typo").options(&["--depth", "all"]),
+        fault("a misspelt name", "decode-22", misspelt, "ucx-env-typo"),
         harmless("NCCL's log", "decode-23", |w| w.process("NCCL_DEBUG", "INFO")),
         harmless("NCCL without RDMA", "decode-24", |w| w.process("NCCL_IB_DISABLE", "1")),
         harmless("NCCL's interface", "decode-25", |w| w.process("NCCL_SOCKET_IFNAME", "eth0")),

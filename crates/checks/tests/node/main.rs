@@ -13,12 +13,13 @@ mod nixl_logs;
 
 use checks::CHECKS;
 
-/// Causes of measured transfers and of observed traffic: their cases are in `tests/transfer.rs`, and with real workers in
-/// the command line's own.
-const OF_TRANSFERS: [&str; 9] = [
+/// Causes of measured transfers and of observed traffic: their cases are in `tests/transfer.rs` and `tests/pairs.rs`, and
+/// with real workers in the command line's own.
+const OF_TRANSFERS: [&str; 10] = [
     "nixl-observed-no-traffic",
     "nixl-observed-not-attributed",
     "nixl-observed-over-interface",
+    "nixl-transfer-bad-end",
     "nixl-transfer-content-differs",
     "nixl-transfer-not-a-kv-worker",
     "nixl-transfer-not-carried-out",

@@ -7,7 +7,7 @@ use model::observation::{Observation, Unanswered};
 
 use serde::{Deserialize, Serialize};
 
-use crate::nixl::live::view::Beside;
+use crate::nixl::live::view::{Beside, TrialSeen};
 use crate::node::ucx_build::folder;
 
 /// What `node` judges.
@@ -26,6 +26,13 @@ pub struct NodeFacts {
     pub nixl: Option<Box<Beside>>,
     /// Tools that were run here and gave nothing or not all, by command line.
     pub unanswered: Vec<(Cow<'static, str>, Unanswered)>,
+}
+
+impl NodeFacts {
+    /// What an agent in the engine's place told.
+    pub(crate) fn trial(&self) -> Option<&TrialSeen> {
+        self.nixl.as_ref()?.trial()
+    }
 }
 
 /// The same with what follows from it, worked out once for all checks.

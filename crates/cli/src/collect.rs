@@ -22,10 +22,13 @@ pub(crate) fn run(args: &CollectArgs) -> Result<ExitCode, String> {
     } else {
         here(args.role.map(role))
     };
-    let report = checks::judge_check(gathered.clone());
-    if gathered.pods.is_empty() {
+    // Where one was looked into, the cluster was reached; else there is next to nothing to judge.
+    let reached = gathered.pods.iter().any(|pod| pod.probed.is_ok());
+    let report = (!reached).then(|| checks::judge_check(gathered.clone()));
+    let unreachable = report.as_ref().is_some_and(|report| report.unreachable);
+    if let (true, Some(report)) = (gathered.pods.is_empty(), &report) {
         crate::complain(&format!("nothing was saved: {}", report.verdict));
-        return Ok(exit(if report.unreachable {
+        return Ok(exit(if unreachable {
             Exit::Cluster
         } else {
             Exit::Nothing
@@ -51,7 +54,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<ExitCode, String> {
         },
         report::visible(&checks::shell_word(&args.output.display().to_string())),
     ))?;
-    Ok(exit(if report.unreachable {
+    Ok(exit(if unreachable {
         Exit::Cluster
     } else if lost > 0 || !gathered.around.faults.is_empty() {
         Exit::Inconclusive

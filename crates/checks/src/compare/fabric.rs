@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Grade, Role};
 
-use super::rails::Rails;
+use super::listed;
+use super::rails::{Rails, fabric_words, partition_words, subnet_words};
 use super::view::{GroupView, about};
-use super::{listed, spread};
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::node::ports::Fabric;
@@ -93,7 +93,6 @@ fn known(pod: &PodView<'_>) -> Option<Known> {
         return None;
     }
     let roce = fabrics.contains(&Fabric::Roce);
-    let words: Vec<&str> = fabrics.iter().map(|fabric| fabric.word()).collect();
     Some(Known {
         subnets: rails.subnets().filter(|_| !routed(pod)),
         partitions: rails.partitions(),
@@ -104,7 +103,7 @@ fn known(pod: &PodView<'_>) -> Option<Known> {
             rails
                 .rates()
                 .unwrap_or_else(|| rails.active_count().to_string()),
-            words.join(" and ")
+            fabric_words(&fabrics)
         ),
         fabrics,
     })
@@ -149,8 +148,7 @@ fn run(view: &GroupView<'_>, findings: &mut Findings) {
     // One that has no protocol in common has nothing else in common either.
     let apart = |p: &Known, d: &Known| p.fabrics.is_disjoint(&d.fabrics);
     sides.judge(findings, &LINK_LAYERS, true, apart, |known| {
-        let words: Vec<&str> = known.fabrics.iter().map(|fabric| fabric.word()).collect();
-        words.join(" and ")
+        fabric_words(&known.fabrics)
     });
     sides.judge(
         findings,
@@ -161,9 +159,8 @@ fn run(view: &GroupView<'_>, findings: &mut Findings) {
             _ => false,
         },
         |known| {
-            let prefixes = known.subnets.iter().flatten();
-            let words: Vec<String> = prefixes.map(|p| format!("{p:016x}")).collect();
-            format!("subnet {}", words.join(", "))
+            let subnets = known.subnets.as_ref().map(subnet_words);
+            format!("subnet {}", subnets.unwrap_or_default())
         },
     );
     sides.judge(
@@ -177,11 +174,8 @@ fn run(view: &GroupView<'_>, findings: &mut Findings) {
             _ => false,
         },
         |known| {
-            let keys = known.partitions.iter().flatten();
-            let words: Vec<String> = keys
-                .map(|(key, full)| format!("0x{:04x}", key | if *full { 0x8000 } else { 0 }))
-                .collect();
-            format!("partition {}", words.join(", "))
+            let partitions = known.partitions.as_ref().map(partition_words);
+            format!("partition {}", partitions.unwrap_or_default())
         },
     );
     sides.judge(
@@ -290,17 +284,15 @@ fn found(cause: &'static Cause, fails: bool, detail: String) -> Finding {
 
 fn fine(prefill: &[Kind<'_>], decode: &[Kind<'_>]) -> Finding {
     let say = |kinds: &[Kind<'_>]| {
-        let values = kinds
-            .iter()
-            .flat_map(|(known, pods)| pods.iter().map(|pod| (*pod, known.rails.clone())))
-            .collect();
-        let mut groups = spread::by_value(values);
-        groups.sort_by_key(|(_, pods)| std::cmp::Reverse(pods.len()));
-        groups
+        let mut workers: BTreeMap<&str, usize> = BTreeMap::new();
+        for (known, pods) in kinds {
+            let count = workers.entry(&known.rails).or_default();
+            *count = count.saturating_add(pods.len());
+        }
+        let most = workers
             .into_iter()
-            .next()
-            .map(|(words, _)| words)
-            .unwrap_or_default()
+            .min_by_key(|(_, count)| std::cmp::Reverse(*count));
+        most.map_or_else(String::new, |(rails, _)| rails.to_owned())
     };
     let (p, d) = (say(prefill), say(decode));
     let finding = Finding::ok(

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use model::Grade;
 
 use super::layers::{self, Layer};
+use super::rails::Rails;
 use super::settings::{self, Weight};
 use super::spread::{Spread, Valued, majority};
 use super::traits::TRAITS;
@@ -161,13 +162,17 @@ impl Held {
 
 fn of_workload<'p>(pods: &[&'p PodView<'p>], findings: &mut Findings) {
     let mut held = Held::default();
+    let rails: Vec<Option<Rails<'_>>> = pods.iter().map(|pod| Rails::here(pod)).collect();
     for one in TRAITS {
         let values: Vec<Valued<'p>> = pods
             .iter()
-            .filter_map(|pod| Some((*pod, (one.of)(pod)?)))
+            .zip(&rails)
+            .filter_map(|(pod, rails)| Some((*pod, one.value(pod, rails.as_ref())?)))
             .collect();
         if let Some(spread) = majority(values) {
-            held.take(pods, (one.layer, one.what, one.note), spread, one.of);
+            held.take(pods, (one.layer, one.what, one.note), spread, |pod| {
+                one.value(pod, Rails::here(pod).as_ref())
+            });
         }
     }
     for (name, weight) in settings::names(pods) {

@@ -6,6 +6,30 @@ use crate::node::ports::{Fabric, PortRef, ports, ports_here, rate, rate_of};
 use crate::node_view::NodeView;
 use crate::pod::view::PodView;
 
+/// `InfiniBand and RoCE`.
+pub(crate) fn fabric_words(fabrics: &BTreeSet<Fabric>) -> String {
+    let words: Vec<&str> = fabrics.iter().map(|fabric| fabric.word()).collect();
+    words.join(" and ")
+}
+
+/// Subnet prefixes as `ibstat` prints them.
+pub(crate) fn subnet_words(subnets: &BTreeSet<u64>) -> String {
+    let words: Vec<String> = subnets
+        .iter()
+        .map(|prefix| format!("{prefix:016x}"))
+        .collect();
+    words.join(", ")
+}
+
+/// Partition keys with the bit of full members.
+pub(crate) fn partition_words(partitions: &BTreeMap<u32, bool>) -> String {
+    let words: Vec<String> = partitions
+        .iter()
+        .map(|(key, full)| format!("0x{:04x}", key | if *full { 0x8000 } else { 0 }))
+        .collect();
+    words.join(", ")
+}
+
 /// What is compared of a worker's rails.
 pub(crate) struct Rails<'p> {
     ports: Vec<PortRef<'p>>,

@@ -60,18 +60,3 @@ pub(crate) fn majority(values: Vec<Valued<'_>>) -> Option<Spread<'_>> {
         kinds,
     })
 }
-
-/// Workers by their value, in the order of first sight.
-pub(crate) fn by_value<'p>(values: Vec<Valued<'p>>) -> Vec<(String, Vec<&'p PodView<'p>>)> {
-    let mut at: BTreeMap<String, usize> = BTreeMap::new();
-    let mut groups: Vec<(String, Vec<&'p PodView<'p>>)> = Vec::new();
-    for (pod, value) in values {
-        let next = groups.len();
-        let place = *at.entry(value.clone()).or_insert(next);
-        match groups.get_mut(place) {
-            Some((_, pods)) => pods.push(pod),
-            None => groups.push((value, vec![pod])),
-        }
-    }
-    groups
-}

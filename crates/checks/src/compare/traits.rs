@@ -9,7 +9,7 @@ use model::observation::modules::Presence;
 use model::observation::process::Process;
 
 use super::layers::Layer;
-use super::rails::Rails;
+use super::rails::{Rails, fabric_words, partition_words, subnet_words};
 use crate::pod::view::PodView;
 
 /// One thing that replicas have in common.
@@ -19,8 +19,25 @@ pub(crate) struct Trait {
     pub(crate) what: &'static str,
     /// Worth knowing, and no more.
     pub(crate) note: bool,
-    /// The value in words; `None` where it is not known.
-    pub(crate) of: fn(&PodView<'_>) -> Option<String>,
+    of: Of,
+}
+
+/// What a value is read from, in words; `None` where it is not known.
+#[derive(Clone, Copy)]
+enum Of {
+    Pod(fn(&PodView<'_>) -> Option<String>),
+    /// Worked out once for a worker, and read by many.
+    Rails(fn(&Rails<'_>) -> Option<String>),
+}
+
+impl Trait {
+    /// The value of a worker with these rails.
+    pub(crate) fn value(&self, pod: &PodView<'_>, rails: Option<&Rails<'_>>) -> Option<String> {
+        match self.of {
+            Of::Pod(of) => of(pod),
+            Of::Rails(of) => of(rails?),
+        }
+    }
 }
 
 const fn warns(layer: Layer, what: &'static str, of: fn(&PodView<'_>) -> Option<String>) -> Trait {
@@ -28,16 +45,30 @@ const fn warns(layer: Layer, what: &'static str, of: fn(&PodView<'_>) -> Option<
         layer,
         what,
         note: false,
-        of,
+        of: Of::Pod(of),
     }
 }
 
 const fn notes(layer: Layer, what: &'static str, of: fn(&PodView<'_>) -> Option<String>) -> Trait {
     Trait {
-        layer,
-        what,
         note: true,
-        of,
+        ..warns(layer, what, of)
+    }
+}
+
+const fn rails_warn(what: &'static str, of: fn(&Rails<'_>) -> Option<String>) -> Trait {
+    Trait {
+        layer: Layer::Rails,
+        what,
+        note: false,
+        of: Of::Rails(of),
+    }
+}
+
+const fn rails_note(what: &'static str, of: fn(&Rails<'_>) -> Option<String>) -> Trait {
+    Trait {
+        note: true,
+        ..rails_warn(what, of)
     }
 }
 
@@ -55,42 +86,34 @@ pub(crate) const TRAITS: &[Trait] = &[
         Some(yes(pod.object.host_network))
     }),
     warns(Layer::Spec, "mounts", mounts),
-    warns(Layer::Rails, "active RDMA ports", |pod| {
-        Rails::here(pod).map(|rails| rails.count())
+    rails_warn("active RDMA ports", |rails| Some(rails.count())),
+    rails_warn("rates", rates),
+    rails_warn("fabric", |rails| {
+        let fabrics = rails.fabrics();
+        (!fabrics.is_empty()).then(|| fabric_words(&fabrics))
     }),
-    warns(Layer::Rails, "rates", |pod| Rails::here(pod)?.rates()),
-    warns(Layer::Rails, "fabric", |pod| {
-        let fabrics = Rails::here(pod)?.fabrics();
-        let words: Vec<&str> = fabrics.iter().map(|fabric| fabric.word()).collect();
-        (!words.is_empty()).then(|| words.join(" and "))
+    rails_warn("packet size", |rails| {
+        Some(words(rails.mtus()?.iter().map(u32::to_string)))
     }),
-    warns(Layer::Rails, "packet size", |pod| {
-        let mtus = Rails::here(pod)?.mtus()?;
-        Some(words(mtus.iter().map(u32::to_string)))
-    }),
-    warns(Layer::Rails, "RoCE version of the GIDs", |pod| {
-        Rails::here(pod)?.roce_versions().map(str::to_owned)
+    rails_warn("RoCE version of the GIDs", |rails| {
+        rails.roce_versions().map(str::to_owned)
     }),
     // Racks may have a subnet each, with a router between them; pair/fabric tells what does not reach its peers.
-    notes(Layer::Rails, "InfiniBand subnets", |pod| {
-        let subnets = Rails::here(pod)?.subnets()?;
-        Some(words(subnets.iter().map(|prefix| format!("{prefix:016x}"))))
+    rails_note("InfiniBand subnets", |rails| {
+        Some(subnet_words(&rails.subnets()?))
     }),
-    warns(Layer::Rails, "InfiniBand partitions", |pod| {
-        let partitions = Rails::here(pod)?.partitions()?;
-        Some(words(partitions.iter().map(|(key, full)| {
-            format!("0x{:04x}", key | if *full { 0x8000 } else { 0 })
-        })))
+    rails_warn("InfiniBand partitions", |rails| {
+        Some(partition_words(&rails.partitions()?))
     }),
     warns(Layer::Rails, "device nodes", device_nodes),
-    warns(Layer::Rails, "drivers", |pod| {
-        Rails::here(pod)?.device_words(|device| device.driver.value())
+    rails_warn("drivers", |rails| {
+        rails.device_words(|device| device.driver.value())
     }),
-    notes(Layer::Rails, "cards", |pod| {
-        Rails::here(pod)?.device_words(|device| device.hca_type.value())
+    rails_note("cards", |rails| {
+        rails.device_words(|device| device.hca_type.value())
     }),
-    notes(Layer::Rails, "firmware", |pod| {
-        Rails::here(pod)?.device_words(|device| device.firmware.value())
+    rails_note("firmware", |rails| {
+        rails.device_words(|device| device.firmware.value())
     }),
     warns(Layer::Gpus, "GPUs", gpus),
     warns(Layer::Gpus, "GPU driver", |pod| {
@@ -152,6 +175,10 @@ pub(crate) const TRAITS: &[Trait] = &[
         })
     }),
 ];
+
+fn rates(rails: &Rails<'_>) -> Option<String> {
+    rails.rates()
+}
 
 fn limit(limit: &Limit) -> String {
     match limit {
@@ -324,11 +351,8 @@ fn engine<'p>(pod: &PodView<'p>) -> Option<&'p Process> {
 /// The version of NIXL that an agent in the engine's place reports, else that of its package.
 pub(super) fn nixl_version(pod: &PodView<'_>) -> Option<String> {
     let facts = pod.facts?;
-    let trial = facts
-        .nixl
-        .as_ref()
-        .and_then(|beside| beside.trial.as_ref()?.as_ref().ok());
-    trial
+    facts
+        .trial()
         .and_then(|seen| seen.trial.version.clone())
         .or_else(|| facts.observation.software.nixl_version.value().cloned())
 }
@@ -352,8 +376,7 @@ fn libraries(pod: &PodView<'_>) -> Option<String> {
 }
 
 fn offered(pod: &PodView<'_>) -> Option<String> {
-    let beside = pod.facts?.nixl.as_ref()?;
-    let trial = beside.trial.as_ref()?.as_ref().ok()?;
+    let trial = pod.facts?.trial()?;
     let offered = trial.trial.offered.as_ref()?;
     Some(words(
         offered
@@ -364,8 +387,7 @@ fn offered(pod: &PodView<'_>) -> Option<String> {
 }
 
 fn backends(pod: &PodView<'_>) -> Option<String> {
-    let beside = pod.facts?.nixl.as_ref()?;
-    let trial = beside.trial.as_ref()?.as_ref().ok()?;
+    let trial = pod.facts?.trial()?;
     let tried = &trial.trial.backends;
     (!tried.is_empty()).then(|| {
         words(tried.iter().map(|backend| match backend.error {

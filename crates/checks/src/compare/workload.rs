@@ -3,7 +3,7 @@
 use model::{GroupPart, PodObject, Role};
 
 use crate::pod::view::PodView;
-use crate::pod::workers::is_hash;
+use crate::pod::workers::{RANK, is_hash};
 
 /// Labels that tell which template a pod was made from.
 const TEMPLATES: [&str; 4] = [
@@ -12,9 +12,6 @@ const TEMPLATES: [&str; 4] = [
     "leaderworkerset.sigs.k8s.io/template-revision-hash",
     "grove.io/pod-template-hash",
 ];
-
-/// The rank of a pod in its LeaderWorkerSet.
-const RANK: &str = "leaderworkerset.sigs.k8s.io/worker-index";
 
 /// The clique of a pod of Grove, whose name ends in the part of a worker over several nodes.
 const CLIQUE: &str = "grove.io/podclique";

@@ -34,7 +34,7 @@ const WORKLOADS: [&str; 6] = [
 ];
 
 /// The rank of a pod in its LeaderWorkerSet.
-const RANK: &str = "leaderworkerset.sigs.k8s.io/worker-index";
+pub(crate) const RANK: &str = "leaderworkerset.sigs.k8s.io/worker-index";
 
 /// One pod on its way into a deployment.
 pub(crate) struct Member<'p> {

@@ -19,6 +19,13 @@ pub struct Beside {
     pub trial: Option<Result<TrialSeen, NoTrial>>,
 }
 
+impl Beside {
+    /// What an agent in the engine's place told.
+    pub(crate) fn trial(&self) -> Option<&TrialSeen> {
+        self.trial.as_ref()?.as_ref().ok()
+    }
+}
+
 /// What a log shows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -96,7 +103,7 @@ impl<'f> NixlView<'f> {
 
     /// What an agent in the engine's place told.
     pub(crate) fn trial(&self) -> Option<&'f TrialSeen> {
-        self.beside.trial.as_ref()?.as_ref().ok()
+        self.beside.trial()
     }
 
     /// Dynamo started the engine: it sets the side channel by itself, inside of the process.

@@ -1,22 +1,38 @@
-//! Two isolated workers of this machine (tests/lab/two-workers.sh), which end with whoever holds them.
+//! Isolated workers of this machine (the scripts beside this file), which end with whoever holds them.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Two workers. They end when this is dropped, and also where the test that has it is killed: they end with a pipe.
+/// Whether workers can be isolated here; the reason is printed where not.
+pub(crate) fn may_isolate() -> bool {
+    let output = Command::new("unshare")
+        .args([
+            "--net", "--pid", "--ipc", "--uts", "--mount", "--fork", "ip", "link", "set", "lo",
+            "up",
+        ])
+        .output();
+    let works = output.as_ref().is_ok_and(|o| o.status.success());
+    if !works {
+        eprintln!("skipped: no namespaces for us here (root and unshare are needed): {output:?}");
+    }
+    works
+}
+
+/// Workers. They end when this is dropped, and also where the test that has it is killed: they end with a pipe.
 pub(crate) struct Held {
     script: Child,
 }
 
 impl Held {
-    /// Starts them; what `folder` has afterwards is said in the script.
+    /// Starts them with this script; what `folder` has afterwards is said there.
     pub(crate) fn up<'o>(
+        name: &str,
         folder: &Path,
         options: impl IntoIterator<Item = &'o str>,
     ) -> Result<Self, String> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/lab/two-workers.sh");
-        let mut script = Command::new(script)
+        let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/lab");
+        let mut script = Command::new(lab.join(name))
             .arg("hold")
             .arg(folder)
             .args(options)
@@ -24,7 +40,7 @@ impl Held {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|e| format!("two-workers.sh does not start: {e}"))?;
+            .map_err(|e| format!("{name} does not start: {e}"))?;
         let mut line = String::new();
         if let Some(stdout) = script.stdout.take() {
             let _read = BufReader::new(stdout).read_line(&mut line);

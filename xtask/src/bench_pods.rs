@@ -1,4 +1,4 @@
-//! `cargo xtask bench-pods`: many pods against the stand-in API server, each answering a recorded stream after 50 ms.
+//! `cargo xtask-release bench-pods` and `bench-check`: many pods against the stand-in API server, each answering a recorded stream after 50 ms.
 //!
 //! The ideal is what the answers alone take: pods divided by how many are looked into at once, times 50 ms.
 
@@ -44,6 +44,12 @@ impl What {
 
 /// Runs the program over so many pods, and prints one line for each number.
 pub(crate) fn run(binary: &Path, sizes: &[usize], what: What) -> Result<String, String> {
+    if cfg!(debug_assertions) {
+        return Err(
+            "the stand-in API server has to be optimised as the program is, or it is measured: cargo xtask-release"
+                .to_owned(),
+        );
+    }
     let mut out = String::from(
         "pods that answer after 50 ms, against the time that their answers alone take (promised: at most 1.3)\n",
     );

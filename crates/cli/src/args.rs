@@ -271,6 +271,15 @@ pub struct PodArgs {
     pub concurrency: u16,
 }
 
+impl PodArgs {
+    /// The namespace that is meant.
+    pub(crate) fn namespace_of(&self, cluster: &dyn cluster::Cluster) -> String {
+        self.namespace
+            .clone()
+            .unwrap_or_else(|| cluster.namespace().to_owned())
+    }
+}
+
 /// A length of time as kubectl takes it: `30s`, `2m`, `1h30m`, or seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let odd = || format!("'{text}' is no length of time; expected one like 30s, 2m or 1h30m");

@@ -7,10 +7,11 @@ use model::{Input, Outcome};
 
 use crate::args::{CheckArgs, ChoiceArgs, Depth, PairArgs, TransferArgs};
 use crate::beside::Look;
+use crate::choice::Wanted;
 use crate::declared;
 use crate::output::Outputs;
 use crate::overwrite::{self, Target};
-use crate::pods::{self, Wanted};
+use crate::pods;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.

@@ -5,6 +5,7 @@ pub mod args;
 mod beside;
 mod bundles;
 mod check;
+mod choice;
 mod collect;
 mod deadline;
 mod debug_pods;

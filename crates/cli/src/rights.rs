@@ -8,7 +8,7 @@ use cluster::{Cluster, Right, Stop};
 use tokio::task::JoinHandle;
 
 use crate::args::PodArgs;
-use crate::pods::Wanted;
+use crate::choice::Wanted;
 
 /// How long the answers are waited for when everything else is there: they come at once, or the server does not give them.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,10 +25,7 @@ pub(crate) fn ask(
         .iter()
         .filter(|right| right.by != By::Search || !named)
         .collect();
-    let namespace = args
-        .namespace
-        .clone()
-        .unwrap_or_else(|| cluster.namespace().to_owned());
+    let namespace = args.namespace_of(&**cluster);
     let rights: Vec<Right> = needed
         .iter()
         .map(|right| Right {

@@ -31,7 +31,9 @@ pub use observed::{EngineSeen, Found, Medium, Moved, ObservedTraffic};
 pub use place::Place;
 pub use pod::{ClusterNode, Container, Fault, FaultKind, PodObject};
 pub use result::{CheckResult, Grade, Reason, Source, Status, Subject};
-pub use setting::{CONFIG_FAULT, Form, MODEL, NOT_JSON, Setting, TRTLLM_MODE, VLLM_MODE, Value};
+pub use setting::{
+    CONFIG_FAULT, Form, MODEL, NOT_JSON, Setting, TRTLLM_MODE, VLLM_MODE, Value, is_variable,
+};
 pub use transfer::{
     Carrier, MemoryKind, Operation, Transfer, TransferEnd, TransferLeg, TransferStop,
 };

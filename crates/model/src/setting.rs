@@ -99,6 +99,13 @@ impl Form {
     }
 }
 
+/// Whether a setting of this name is an environment variable, not an engine's flag or a key of its configuration: those begin
+/// with `-` or a small letter.
+#[must_use]
+pub fn is_variable(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
 /// One setting: a variable of the catalogue, an engine flag, or a key of the engine's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {

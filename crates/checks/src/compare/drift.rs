@@ -58,10 +58,6 @@ enum Says<'p> {
     Unknown,
 }
 
-fn is_variable(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_uppercase())
-}
-
 impl<'p> Layer<'p> {
     fn says(&self, name: &str) -> Says<'p> {
         match self.setting(name).map(|setting| &setting.value) {
@@ -69,7 +65,7 @@ impl<'p> Layer<'p> {
             Some(Value::Dynamic(_)) => Says::Unknown,
             None => {
                 let [environment, command] = self.open;
-                let open = if is_variable(name) {
+                let open = if model::is_variable(name) {
                     environment
                 } else {
                     command

@@ -59,7 +59,7 @@ fn weight(name: &str, over_nccl: bool) -> Option<Weight> {
     if OWN.iter().any(|word| upper.contains(word)) {
         return None;
     }
-    if !name.starts_with(|c: char| c.is_ascii_uppercase()) {
+    if !model::is_variable(name) {
         return Some(Weight::Counts);
     }
     match catalogue::lookup(name)?.relevance {
@@ -94,8 +94,7 @@ pub(super) fn names<'p>(pods: &[&'p PodView<'p>]) -> Vec<(&'p str, Weight)> {
 /// A worker's setting as it is; `None` where it is not known, or a value of its own.
 pub(super) fn given(pod: &PodView<'_>, name: &str) -> Option<String> {
     let live = pod.live?;
-    let variable = name.starts_with(|c: char| c.is_ascii_uppercase());
-    let unread = if variable {
+    let unread = if model::is_variable(name) {
         &live.environment
     } else {
         &live.flags

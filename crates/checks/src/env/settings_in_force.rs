@@ -113,14 +113,7 @@ fn describe(setting: &Setting) -> Finding {
                 Finding::ok(name, detail)
             }
         }
-        Value::Literal(value)
-            if setting.name.starts_with('-')
-                || !setting
-                    .name
-                    .chars()
-                    .next()
-                    .is_some_and(|c| c.is_ascii_uppercase()) =>
-        {
+        Value::Literal(value) if !model::is_variable(&setting.name) => {
             let shown = if value.is_empty() {
                 setting.name.clone()
             } else {

@@ -25,7 +25,7 @@ pub(crate) const CHECK: Check = Check {
 
 /// Whether a name can change or break the path. Flags and keys of an engine's configuration are kept only where they can.
 fn matters(name: &str) -> bool {
-    !name.starts_with(|c: char| c.is_ascii_uppercase())
+    !model::is_variable(name)
         || catalogue::lookup(name)
             .is_some_and(|v| matches!(v.relevance, Relevance::Critical | Relevance::Relevant))
 }

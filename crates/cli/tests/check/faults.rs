@@ -2,6 +2,9 @@
 //! verdict counts what is missing, and a bundle tells the same.
 
 use std::path::Path;
+use std::time::Duration;
+
+use stand_in::Fault;
 
 use crate::cases::cases;
 use crate::deployment::member;
@@ -101,4 +104,26 @@ fn one_bad_worker_of_eight_is_named_and_the_rest_is_complete() {
         }
     }
     assert!(odd.is_empty(), "{}", odd.join("\n"));
+}
+
+#[test]
+fn a_slow_worker_of_eight_is_judged_as_the_others() {
+    let (prefill, decode) = (tree_of("prefill"), tree_of("decode"));
+    let mut scenario = serving();
+    for name in GOOD.iter().chain(&[BAD]) {
+        let tree = if name.starts_with('p') {
+            &prefill
+        } else {
+            &decode
+        };
+        scenario = scenario.pod(member(name, &tree.root()));
+    }
+    let api = scenario.start().unwrap();
+    let words = ["check", "llama", "-n", "serving", "-o", "json"];
+    let soon = run(&api, &words);
+    api.fault(Fault::exec().name(BAD).slow(Duration::from_secs(2)));
+    let late = run(&api, &words);
+    assert_eq!(late.json()["coverage"]["workers_probed"], 8);
+    assert_eq!(late.json()["checks"], soon.json()["checks"]);
+    assert_eq!(late.code, soon.code);
 }

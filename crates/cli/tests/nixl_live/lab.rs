@@ -1,16 +1,11 @@
 //! What the tests share: the program, reports, and two isolated workers with a real engine.
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
-use crate::held::Held;
+use crate::held::{Held, may_isolate};
+use crate::wheels::nixl;
 use serde_json::{Value, json};
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// What the program did.
 #[derive(Debug)]
@@ -104,56 +99,6 @@ pub(crate) fn worker(name: &str) -> Pod {
         )
 }
 
-/// The folder of NIXL's wheels, prepared once; none where they cannot be had.
-fn wheels() -> Option<&'static Path> {
-    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOLDER
-        .get_or_init(|| {
-            let output = Command::new(repository().join(".ci/nixl")).output().ok()?;
-            if !output.status.success() {
-                eprint!("{}", String::from_utf8_lossy(&output.stderr));
-                return None;
-            }
-            let text = String::from_utf8(output.stdout).ok()?;
-            Some(PathBuf::from(text.lines().last()?))
-        })
-        .as_deref()
-}
-
-/// The folder of one version of NIXL.
-pub(crate) fn wheel(version: &str) -> Option<PathBuf> {
-    let one = wheels()?.join(format!("v{version}"));
-    if !one.is_dir() {
-        eprintln!("skipped: no wheel of NIXL {version} here");
-        return None;
-    }
-    Some(one)
-}
-
-/// `PYTHONPATH=…` of one version of NIXL.
-pub(crate) fn nixl(version: &str) -> Option<String> {
-    let one = wheel(version)?;
-    Some(format!(
-        "PYTHONPATH={}:{}",
-        one.display(),
-        wheels()?.join("numpy").display()
-    ))
-}
-
-fn may_isolate() -> bool {
-    let output = Command::new("unshare")
-        .args([
-            "--net", "--pid", "--ipc", "--uts", "--mount", "--fork", "ip", "link", "set", "lo",
-            "up",
-        ])
-        .output();
-    let works = output.as_ref().is_ok_and(|o| o.status.success());
-    if !works {
-        eprintln!("skipped: no namespaces for us here (root and unshare are needed): {output:?}");
-    }
-    works
-}
-
 /// Two workers with an engine, and a cluster that has them as pods.
 pub(crate) struct Lab {
     // Before their folder.
@@ -180,7 +125,7 @@ impl Lab {
         for setting in [path.as_str()].into_iter().chain(settings.iter().copied()) {
             options.extend(["--env", setting]);
         }
-        let held = Held::up(folder.path(), options).unwrap();
+        let held = Held::up("two-workers.sh", folder.path(), options).unwrap();
         let pod = |name: &str, node: &str| {
             let kubectl = folder.path().join("kubectl").display().to_string();
             let words = [&kubectl, "exec", "-i", name, "--"].map(str::to_owned);

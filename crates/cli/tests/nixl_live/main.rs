@@ -15,3 +15,5 @@ mod lab;
 mod logs;
 mod real;
 mod trees;
+#[path = "../../../../tests/lab/wheels.rs"]
+mod wheels;

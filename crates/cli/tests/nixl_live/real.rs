@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::lab::{Lab, causes, has, nixl, of, program, ways, wheel};
+use crate::lab::{Lab, causes, has, of, program, ways};
+use crate::wheels::{nixl, wheel};
 
 #[test]
 fn what_a_real_engine_has_and_can_is_told() {

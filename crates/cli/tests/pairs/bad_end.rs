@@ -1,6 +1,7 @@
 //! The worker that is broken is named, and nobody else.
 
-use crate::lab::{Lab, bad_ends, nixl};
+use crate::lab::{Lab, bad_ends};
+use crate::wheels::nixl;
 
 #[test]
 fn without_a_fault_nobody_is_named() {

@@ -1,55 +1,18 @@
 //! Isolated workers of this machine (tests/lab/workers.sh) as pods of a stand-in cluster.
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
+use crate::held::{Held, may_isolate};
 use serde_json::{Value, json};
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
 
 const NAMES: [&str; 4] = ["prefill-0", "prefill-1", "decode-0", "decode-1"];
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// `PYTHONPATH=…` of one version of NIXL; none, with the reason printed, where it cannot be had.
-pub(crate) fn nixl(version: &str) -> Option<String> {
-    let output = Command::new(repository().join(".ci/nixl")).output().ok()?;
-    if !output.status.success() {
-        eprint!("{}", String::from_utf8_lossy(&output.stderr));
-        return None;
-    }
-    let text = String::from_utf8(output.stdout).ok()?;
-    let folder = PathBuf::from(text.lines().last()?);
-    let one = folder.join(format!("v{version}"));
-    if !one.is_dir() {
-        eprintln!("skipped: no wheel of NIXL {version} here");
-        return None;
-    }
-    Some(format!(
-        "PYTHONPATH={}:{}",
-        one.display(),
-        folder.join("numpy").display()
-    ))
-}
-
-fn may_isolate() -> bool {
-    let output = Command::new("unshare")
-        .args([
-            "--net", "--pid", "--ipc", "--uts", "--mount", "--fork", "ip", "link",
-        ])
-        .output();
-    let works = output.as_ref().is_ok_and(|o| o.status.success());
-    if !works {
-        eprintln!("skipped: no namespaces for us here (root and unshare are needed): {output:?}");
-    }
-    works
-}
-
 /// Two prefill and two decode workers, and a cluster that has them as pods.
 pub(crate) struct Lab {
-    script: Child,
+    // Before their folder.
+    _held: Held,
     folder: tempfile::TempDir,
     api: StandIn,
 }
@@ -64,33 +27,15 @@ impl Lab {
         for (name, variables) in own {
             std::fs::write(folder.path().join(format!("{name}.env")), variables).unwrap();
         }
-        let mut script = Command::new(repository().join("tests/lab/workers.sh"))
-            .arg("hold")
-            .arg(folder.path())
-            .args(NAMES)
-            .arg("--")
-            .args(all)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(script.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        if line.trim() != "ready" {
-            let mut why = String::new();
-            let _read = script.stderr.take().unwrap().read_to_string(&mut why);
-            panic!("the workers do not start: {why}");
-        }
+        let words = NAMES.iter().chain(&["--"]).chain(all).copied();
+        let held = Held::up("workers.sh", folder.path(), words).unwrap();
         let mut cluster = Cluster::new().namespace("lab");
         for (at, name) in NAMES.iter().enumerate() {
             cluster = cluster.pod(pod(name, at, folder.path()));
         }
         let api = cluster.start().unwrap();
         Some(Self {
-            script,
+            _held: held,
             folder,
             api,
         })
@@ -144,13 +89,6 @@ impl Lab {
             .map(|line| line.trim().to_owned())
             .filter(|line| !line.starts_with("1 ") && !line.contains("ps -e -o"))
             .collect()
-    }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        drop(self.script.stdin.take());
-        let _ended = self.script.wait();
     }
 }
 

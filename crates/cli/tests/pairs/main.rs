@@ -9,4 +9,8 @@
 )]
 
 mod bad_end;
+#[path = "../../../../tests/lab/held.rs"]
+mod held;
 mod lab;
+#[path = "../../../../tests/lab/wheels.rs"]
+mod wheels;

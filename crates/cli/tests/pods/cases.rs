@@ -42,6 +42,13 @@ pub(crate) fn cases(pod: &Pod, name: &str) -> Vec<Case> {
             causes: &["container-without-shell"],
             fix: "",
         },
+        Case {
+            name: "two engines to choose from",
+            pod: two_engines(bad()),
+            fault: None,
+            causes: &["container-ambiguous"],
+            fix: "-c",
+        },
         state(
             "pending",
             State::Unschedulable,
@@ -120,4 +127,14 @@ pub(crate) fn cases(pod: &Pod, name: &str) -> Vec<Case> {
             "",
         ),
     ]
+}
+
+/// The pod with its container twice, and neither is called main.
+fn two_engines(pod: Pod) -> Pod {
+    let mut object = pod.object("serving");
+    let mut first = object["spec"]["containers"][0].take();
+    let mut second = first.clone();
+    first["name"] = "one".into();
+    second["name"] = "two".into();
+    pod.set("/spec/containers", vec![first, second].into())
 }

@@ -30,8 +30,14 @@ fn every_closed_door_is_named_with_what_to_do() {
     for (api, login, cause) in cases {
         let kubeconfig = api.kubeconfig_with(&login).unwrap();
         for way in ways() {
-            for format in ["json", "jsonl", "short", "text"] {
-                let mut words = vec!["node", "-n", "serving", "--all", "-o", format];
+            let formats = ["json", "jsonl", "short", "text"];
+            let commands = [["node", "--all"], ["check", "graph"]];
+            for (format, command) in formats
+                .iter()
+                .flat_map(|format| commands.iter().map(move |command| (*format, command)))
+            {
+                let mut words = command.to_vec();
+                words.extend(["-n", "serving", "-o", format]);
                 words.extend(&way);
                 let run = run_with(&kubeconfig, &words);
                 assert_eq!(run.code, 5, "{login:?} {words:?}: {}{}", run.out, run.err);

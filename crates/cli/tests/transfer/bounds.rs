@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::lab::{Lab, causes, nixl, of, ways};
+use crate::lab::{Lab, causes, of, ways};
+use crate::wheels::nixl;
 
 #[test]
 fn a_dry_run_says_exactly_what_would_run_and_runs_nothing() {

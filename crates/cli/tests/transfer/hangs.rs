@@ -7,7 +7,8 @@ use serde_json::Value;
 use stand_in::{Cut, Fault};
 
 use crate::bounds::{nothing_left, transfers};
-use crate::lab::{Lab, causes, nixl, of};
+use crate::lab::{Lab, causes, of};
+use crate::wheels::nixl;
 
 fn engines() -> Option<Lab> {
     let path = nixl("1.5.1")?;

@@ -1,62 +1,13 @@
 //! Two isolated workers of this machine as pods of a stand-in cluster.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::held::Held;
+use crate::held::{Held, may_isolate};
 use serde_json::{Value, json};
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// The folder of NIXL's wheels, prepared once; none where they cannot be had.
-fn wheels() -> Option<&'static Path> {
-    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOLDER
-        .get_or_init(|| {
-            let output = Command::new(repository().join(".ci/nixl")).output().ok()?;
-            if !output.status.success() {
-                eprint!("{}", String::from_utf8_lossy(&output.stderr));
-                return None;
-            }
-            let text = String::from_utf8(output.stdout).ok()?;
-            Some(PathBuf::from(text.lines().last()?))
-        })
-        .as_deref()
-}
-
-/// `PYTHONPATH=…` of one version of NIXL.
-pub(crate) fn nixl(version: &str) -> Option<String> {
-    let folder = wheels()?;
-    let one = folder.join(format!("v{version}"));
-    if !one.is_dir() {
-        eprintln!("skipped: no wheel of NIXL {version} here");
-        return None;
-    }
-    Some(format!(
-        "PYTHONPATH={}:{}",
-        one.display(),
-        folder.join("numpy").display()
-    ))
-}
-
-fn may_isolate() -> bool {
-    let output = Command::new("unshare")
-        .args([
-            "--net", "--pid", "--ipc", "--uts", "--mount", "--fork", "ip", "link", "set", "lo",
-            "up",
-        ])
-        .output();
-    let works = output.as_ref().is_ok_and(|o| o.status.success());
-    if !works {
-        eprintln!("skipped: no namespaces for us here (root and unshare are needed): {output:?}");
-    }
-    works
-}
 
 /// Two workers and a cluster that has them as pods.
 pub(crate) struct Lab {
@@ -126,7 +77,7 @@ impl Lab {
         }
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
-        let held = Held::up(folder.path(), options.iter().copied()).unwrap();
+        let held = Held::up("two-workers.sh", folder.path(), options.iter().copied()).unwrap();
         let pod = |name: &str, node: &str| {
             let kubectl = folder.path().join("kubectl").display().to_string();
             let words = [&kubectl, "exec", "-i", name, "--"].map(str::to_owned);

@@ -19,3 +19,5 @@ mod lab;
 mod measured;
 mod observed;
 mod timeout;
+#[path = "../../../../tests/lab/wheels.rs"]
+mod wheels;

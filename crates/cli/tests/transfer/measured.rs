@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::lab::{Lab, Run, causes, nixl, of, ways};
+use crate::lab::{Lab, Run, causes, of, ways};
+use crate::wheels::nixl;
 
 /// All blocks, and those below 16 MiB.
 const ALL: [u64; 4] = [64 << 10, 1 << 20, 16 << 20, 64 << 20];

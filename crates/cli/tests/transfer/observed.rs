@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use transfer::{Both, Command, Engine, Memory, Plan, Side, local, measure};
 
-use crate::lab::{Lab, nixl, of, ways};
+use crate::lab::{Lab, of, ways};
+use crate::wheels::nixl;
 
 /// `--observe` in the background.
 fn begin(lab: &Lab, seconds: &str, way: &[&str]) -> Child {

@@ -3,7 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use crate::lab::{Lab, Run, nixl, of};
+use crate::lab::{Lab, Run, of};
+use crate::wheels::nixl;
 
 /// What a command may take beyond its time: to start, to say what there is, on a loaded machine.
 const BEYOND: Duration = Duration::from_secs(3);

@@ -109,7 +109,7 @@ pub fn kv_worker(pod: &PodObject, workers: &[Worker]) -> Option<Why> {
             };
             let what = if name.starts_with('-') {
                 "flag"
-            } else if name.starts_with(|c: char| c.is_ascii_uppercase()) {
+            } else if model::is_variable(name) {
                 "variable"
             } else {
                 "setting"

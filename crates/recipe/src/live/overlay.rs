@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use model::observation::process::{Process, Processes};
 use model::observation::{Fact, Missing};
-use model::{Engine, Form, Hidden, NamedBy, Place, PodObject, Role, Setting, Value, Worker};
+use model::{
+    Engine, Form, Hidden, NamedBy, Place, PodObject, Role, Setting, Value, Worker, is_variable,
+};
 
 use crate::draft::FlagDraft;
 use crate::expand::Variables;
@@ -72,10 +74,6 @@ fn engine_process(processes: &Processes) -> Option<(u32, &Process)> {
 }
 
 /// A variable, as against a flag or a key of an engine's configuration.
-fn is_variable(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_uppercase())
-}
-
 /// Puts what the engine process has over what the pod spec says.
 #[must_use]
 pub fn overlay(worker: &Worker, pod: &PodObject, processes: &Processes) -> Live {

@@ -14,7 +14,7 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
@@ -255,8 +255,9 @@ impl Session {
         recorded: &Recorded,
         mut input: mpsc::UnboundedReceiver<Bytes>,
     ) -> i32 {
+        let answer = Instant::now() + recorded.delay;
         if self.streams.stdin {
-            // A shell begins when it has its script: at the end of input, or when no more of it comes.
+            // A shell ends when it has had all of its script: at the end of input, or when no more of it comes.
             let mut some = false;
             loop {
                 let quiet = if some {
@@ -270,7 +271,7 @@ impl Session {
                 }
             }
         }
-        sleep(recorded.delay).await;
+        sleep_until(answer).await;
         for (channel, mut rest) in [
             (STDERR, recorded.stderr.clone()),
             (STDOUT, recorded.stdout.clone()),

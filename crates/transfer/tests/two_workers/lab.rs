@@ -1,60 +1,14 @@
 //! Two isolated workers on this machine, with real NIXL.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command as Process;
-use std::sync::OnceLock;
 
-use crate::held::Held;
+use crate::held::{Held, may_isolate};
+use crate::wheels::python_path;
 use transfer::{
     Both, Command, Engine, Leg, Measurement, Memory, Operation, Plan, Side, local, measure,
 };
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// The folder of NIXL's wheels, prepared once; none where they cannot be had.
-fn wheels() -> Option<&'static Path> {
-    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOLDER
-        .get_or_init(|| {
-            let output = Process::new(repository().join(".ci/nixl")).output().ok()?;
-            if !output.status.success() {
-                eprint!("{}", String::from_utf8_lossy(&output.stderr));
-                return None;
-            }
-            let text = String::from_utf8(output.stdout).ok()?;
-            Some(PathBuf::from(text.lines().last()?))
-        })
-        .as_deref()
-}
-
-/// `PYTHONPATH` of one version of NIXL.
-fn python_path(version: &str) -> Option<String> {
-    let folder = wheels()?;
-    let one = folder.join(format!("v{version}"));
-    one.is_dir()
-        .then(|| format!("{}:{}", one.display(), folder.join("numpy").display()))
-}
-
-fn may_isolate() -> Result<(), String> {
-    let output = Process::new("unshare")
-        .args([
-            "--net", "--pid", "--ipc", "--uts", "--mount", "--fork", "ip", "link", "set", "lo",
-            "up",
-        ])
-        .output()
-        .map_err(|error| format!("no unshare: {error}"))?;
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(format!(
-            "no namespaces for us here (root is needed): {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        ))
-    }
-}
 
 /// Two workers, ended when dropped.
 pub(crate) struct Lab {
@@ -66,16 +20,12 @@ pub(crate) struct Lab {
 impl Lab {
     /// None, with the reason printed, where it cannot be.
     pub(crate) fn up(options: &[&str]) -> Option<Self> {
-        if let Err(why) = may_isolate() {
-            eprintln!("skipped: {why}");
-            return None;
-        }
-        if wheels().is_none() {
-            eprintln!("skipped: no wheels of NIXL here");
+        if !may_isolate() {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let held = Held::up(folder.path(), options.iter().copied()).expect("two workers");
+        let held = Held::up("two-workers.sh", folder.path(), options.iter().copied())
+            .expect("two workers");
         Some(Self { held, folder })
     }
 
@@ -161,10 +111,7 @@ fn pod(side: Side) -> &'static str {
 
 /// An engine of one version of NIXL, with settings. None, with the reason printed, where the version is not here.
 pub(crate) fn engine(version: &str, settings: &[(&str, &str)]) -> Option<Engine> {
-    let Some(path) = python_path(version) else {
-        eprintln!("skipped: NIXL {version} is not here");
-        return None;
-    };
+    let path = python_path(version)?;
     let mut environment = BTreeMap::from([
         ("PATH".to_owned(), std::env::var("PATH").unwrap_or_default()),
         ("HOME".to_owned(), "/root".to_owned()),

@@ -10,3 +10,5 @@ mod held;
 mod killed;
 mod lab;
 mod transfers;
+#[path = "../../../../tests/lab/wheels.rs"]
+mod wheels;

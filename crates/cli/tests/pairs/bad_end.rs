@@ -62,7 +62,7 @@ fn a_port_that_drops_everything_is_named() {
             ],
         );
     }
-    let report = lab.check(&["--pairs", "ring", "--timeout", "25s"]);
+    let report = lab.check(&["--pairs", "ring", "--timeout", "35s"]);
     assert_eq!(bad_ends(&report), ["prefill-1"], "{report:#}");
     assert!(lab.beside("prefill-1").is_empty());
 }

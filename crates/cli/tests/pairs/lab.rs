@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::held::{Held, may_isolate};
 use serde_json::{Value, json};
@@ -15,7 +16,11 @@ pub(crate) struct Lab {
     _held: Held,
     folder: tempfile::TempDir,
     api: StandIn,
+    /// One after the other: four engines and as many transfers leave no processor for others.
+    _alone: MutexGuard<'static, ()>,
 }
+
+static ALONE: Mutex<()> = Mutex::new(());
 
 impl Lab {
     /// `own` are variables of one of them.
@@ -23,6 +28,7 @@ impl Lab {
         if !may_isolate() {
             return None;
         }
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
         for (name, variables) in own {
             std::fs::write(folder.path().join(format!("{name}.env")), variables).unwrap();
@@ -38,6 +44,7 @@ impl Lab {
             _held: held,
             folder,
             api,
+            _alone: alone,
         })
     }
 

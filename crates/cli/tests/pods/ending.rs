@@ -138,7 +138,12 @@ fn with_kubeconfig(path: &std::path::Path) -> usize {
 #[test]
 fn who_ends_a_run_that_waits_for_a_server_waits_no_longer_and_leaves_no_program() {
     for way in ways() {
-        for times in [1, 2] {
+        for (times, command) in [
+            (1, ["node", "--all"]),
+            (2, ["node", "--all"]),
+            (1, ["check", "graph"]),
+            (2, ["check", "graph"]),
+        ] {
             let api = serving()
                 .pod(Pod::worker("decode-0"))
                 .fault(Fault::on("list", "pods").hang())
@@ -146,7 +151,8 @@ fn who_ends_a_run_that_waits_for_a_server_waits_no_longer_and_leaves_no_program(
                 .start()
                 .unwrap();
             let mut child = program(api.kubeconfig())
-                .args(["node", "-n", "serving", "--all", "-o", "json"])
+                .args(command)
+                .args(["-n", "serving", "-o", "json"])
                 .args(&way)
                 .stdout(Stdio::piped())
                 .spawn()

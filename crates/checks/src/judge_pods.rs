@@ -24,6 +24,7 @@ use crate::judge_pairs::judge_pairs;
 use crate::nixl::live::judge::{End, of_ends, of_place as live_place};
 use crate::nixl::live::next::of_pods as next_of_pods;
 use crate::node_view::NodeFacts;
+use crate::parallel;
 use crate::pod::deployment::of_deployment;
 use crate::pod::evidence::{self, SeenBy};
 use crate::pod::explains;
@@ -227,29 +228,37 @@ fn judged(
         .filter(|r| r.grade >= Grade::Observed)
         .filter_map(|r| Some((r.deployment?, r.cause?)))
         .collect();
-    for (view, prepared) in views.iter().zip(&prepared) {
+    let places: Vec<(&PodView<'_>, usize)> = views
+        .iter()
+        .zip(&prepared)
+        .map(|(view, prepared)| (view, prepared.group))
+        .collect();
+    let of_places = parallel::map(&places, |(view, group)| {
+        let mut results = Vec::new();
         // Where no engine is in sight that is told once.
         if nixl && !view.pod.by.place_only() {
-            let mut of_nixl = nixl_of_place(view, prepared.group);
+            let mut of_nixl = nixl_of_place(view, *group);
             // A place tells the rest.
             of_nixl
                 .retain(|r| !node || r.name.starts_with("nixl/") && r.name != ALSO_OF_DEPLOYMENT);
             results.extend(of_nixl);
         }
         if !node {
-            continue;
+            return results;
         }
-        let mut of_place = of_place(view, prepared.group);
+        let mut of_place = of_place(view, *group);
         let by_deployment = view.live.is_some_and(|live| live.environment.is_none());
         of_place.retain(|r| {
             r.name != ALSO_OF_DEPLOYMENT
                 || match r.cause {
-                    Some(cause) => !told.contains(&(prepared.group, cause)),
+                    Some(cause) => !told.contains(&(*group, cause)),
                     None => !by_deployment || r.status != Status::Ok,
                 }
         });
         results.extend(of_place);
-    }
+        results
+    });
+    results.extend(of_places.into_iter().flatten());
     results.extend(of_all(
         &PodsView {
             pods: &views,

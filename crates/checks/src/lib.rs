@@ -31,6 +31,7 @@ mod node;
 mod node_topology;
 mod node_view;
 mod pairs;
+pub mod parallel;
 mod pod;
 mod pods_verdict;
 mod policy;

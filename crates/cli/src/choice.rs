@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use checks::{Around, NodeFacts, ProbedPod, SeenBy};
+use checks::{Around, NodeFacts, ProbedPod, SeenBy, parallel};
 use cluster::{Cluster, Stop};
 use model::pod::{Fault, FaultKind};
 use model::{Deployment, PodObject, Role, Worker};
@@ -177,7 +177,8 @@ async fn listed_pods(
     }
     let mut others = BTreeMap::new();
     let mut known = BTreeSet::new();
-    for read in read_all(&listed) {
+    // Nothing can be looked into before, and there may be thousands.
+    for read in parallel::map(&listed, |text| Read::of(text)) {
         let Read { object, workers } = match read {
             Ok(read) => read,
             Err(what) => {
@@ -224,35 +225,6 @@ impl Read {
         })
     }
 }
-
-/// Reads pods, in their order. Nothing can be looked into before, and there may be thousands: on every processor.
-fn read_all(texts: &[String]) -> Vec<Result<Read, String>> {
-    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = texts.len().div_ceil(at_once).max(MIN_SHARE);
-    let read = |part: &[String]| part.iter().map(|text| Read::of(text)).collect::<Vec<_>>();
-    std::thread::scope(|scope| {
-        let readers: Vec<_> = texts
-            .chunks(share)
-            .map(|part| {
-                let reader = std::thread::Builder::new().spawn_scoped(scope, move || read(part));
-                (part, reader)
-            })
-            .collect();
-        readers
-            .into_iter()
-            .flat_map(|(part, reader)| match reader {
-                Ok(reader) => reader
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                // No more threads are allowed here.
-                Err(_) => read(part),
-            })
-            .collect()
-    })
-}
-
-/// Fewer are not worth a thread.
-const MIN_SHARE: usize = 32;
 
 /// Takes out the pods that have ended while others of their workload go on, and tells why. An evicted pod stays on the list
 /// for weeks and is never started again: its owner has made another one.

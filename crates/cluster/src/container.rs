@@ -10,6 +10,7 @@ use model::observation::{Observation, Unanswered};
 use model::pod::{Fault, FaultKind};
 use probe::stream::Stream;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::door::{Cluster, Ended, Exec, Session};
@@ -71,13 +72,16 @@ pub fn command(limits: &Limits) -> Vec<String> {
     words
 }
 
-/// Looks into one container.
+/// Looks into one container. `slot` stands for one of the execs that may go on at once, and is given back when all has arrived:
+/// reading it takes none.
 pub(crate) async fn look(
     cluster: &dyn Cluster,
     exec: &Exec,
     limits: &Limits,
     stop: &Stop,
+    slot: OwnedSemaphorePermit,
 ) -> Result<Answer, Fault> {
+    let mut slot = Some(slot);
     let deadline = Instant::now() + limits.timeout;
     let mut wait = Duration::from_secs(1);
     loop {
@@ -95,6 +99,9 @@ pub(crate) async fn look(
             is_last: has_last_line,
         };
         let heard = listen(session, &ask, deadline, stop).await;
+        if matches!(heard.end, End::Complete) {
+            slot.take();
+        }
         let answer = judge(heard, limits);
         // A program that works like kubectl tells only afterwards that the server was too busy to start anything.
         let busy = matches!(&answer, Err(fault) if fault.kind == FaultKind::TooManyRequests);

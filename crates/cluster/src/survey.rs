@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use model::pod::{Fault, FaultKind};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::container::{self, Answer, Limits};
@@ -42,28 +43,40 @@ pub async fn look_into(
     stop: &Stop,
     mut done: impl FnMut(&Looked),
 ) -> Vec<Looked> {
+    let concurrency = concurrency.max(1);
+    let slots = Arc::new(Semaphore::new(concurrency));
     let mut tasks = JoinSet::new();
     let mut looked: Vec<Option<Looked>> = picks.iter().map(|_| None).collect();
     // In the order of the list, so that the first ones are there first when a run is ended.
-    let mut waiting = picks.into_iter().enumerate();
+    let mut waiting = picks.into_iter().enumerate().peekable();
     loop {
-        while tasks.len() < concurrency.max(1) && !stop.is_stopped() {
-            let Some((index, pick)) = waiting.next() else {
-                break;
-            };
-            let (cluster, stop) = (Arc::clone(cluster), stop.clone());
-            tasks.spawn(async move { one(&*cluster, index, pick, limits, &stop).await });
-        }
-        let Some(finished) = tasks.join_next().await else {
-            break;
-        };
-        // A task that panicked is a bug of ours; its container counts as not looked at.
-        if let Ok(result) = finished {
-            done(&result);
-            let index = result.index;
-            if let Some(place) = looked.get_mut(index) {
-                *place = Some(result);
+        // What has come back is read beside the next ones' answers; so much of it is held at once.
+        let room = tasks.len() < concurrency.saturating_mul(2);
+        tokio::select! {
+            biased;
+            Some(finished) = tasks.join_next() => {
+                // A task that panicked is a bug of ours; its container counts as not looked at.
+                if let Ok(result) = finished {
+                    done(&result);
+                    let index = result.index;
+                    if let Some(place) = looked.get_mut(index) {
+                        *place = Some(result);
+                    }
+                }
             }
+            Ok(slot) = Arc::clone(&slots).acquire_owned(),
+                if room && waiting.peek().is_some() && !stop.is_stopped() =>
+            {
+                if stop.is_stopped() {
+                    continue;
+                }
+                let Some((index, pick)) = waiting.next() else {
+                    continue;
+                };
+                let (cluster, stop) = (Arc::clone(cluster), stop.clone());
+                tasks.spawn(async move { one(&*cluster, index, pick, limits, &stop, slot).await });
+            }
+            else => break,
         }
     }
     looked
@@ -90,6 +103,7 @@ async fn one(
     pick: Pick,
     limits: Limits,
     stop: &Stop,
+    slot: OwnedSemaphorePermit,
 ) -> Looked {
     let exec = Exec {
         namespace: pick.namespace,
@@ -111,7 +125,7 @@ async fn one(
             later: None,
         };
     }
-    let answer = container::look(cluster, &exec, &limits, stop).await;
+    let answer = container::look(cluster, &exec, &limits, stop, slot).await;
     let broke = match &answer {
         Ok(answer) => answer.fault.as_ref(),
         Err(fault) => Some(fault),

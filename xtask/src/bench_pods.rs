@@ -183,7 +183,8 @@ fn serving(size: usize, streams: &[Vec<u8>; 2]) -> std::io::Result<StandIn> {
     // What was sent is not looked at here.
     let mut cluster = Cluster::new().namespace("serving").keep(0);
     for number in 0..size {
-        let (role, stream) = if number % 4 == 0 {
+        // As many pairs as there can be of so many.
+        let (role, stream) = if number % 2 == 0 {
             ("prefill", prefill)
         } else {
             ("decode", decode)

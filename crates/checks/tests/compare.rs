@@ -596,11 +596,11 @@ fn over_efa(facts: &NodeFacts) -> NodeFacts {
     };
     let device = Device {
         driver: Fact::seen("efa".to_owned(), origin),
-        ports: BTreeMap::from([(1, port)]),
+        ports: BTreeMap::from([(1, Box::new(port))]),
         ..Device::default()
     };
     let mut facts = facts.clone();
-    facts.observation.rdma.devices = BTreeMap::from([("rdmap0s6".to_owned(), device)]);
+    facts.observation.rdma.devices = BTreeMap::from([("rdmap0s6".to_owned(), Box::new(device))]);
     facts
 }
 

@@ -345,7 +345,11 @@ fn nvlink_fabric(pod: &PodView<'_>) -> Option<String> {
 /// The engine's process, as the rules of settings take it.
 fn engine<'p>(pod: &PodView<'p>) -> Option<&'p Process> {
     let pid = pod.live?.process?;
-    pod.seen()?.process.processes.get(&pid)
+    pod.seen()?
+        .process
+        .processes
+        .get(&pid)
+        .map(|process| &**process)
 }
 
 /// The version of NIXL that an agent in the engine's place reports, else that of its package.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use checks::{Beside, NoTrial, NodeFacts, TrialSeen, judge_nixl_here};
 use model::observation::nixl::{OfferedTransport, Scrape, Trial, TriedBackend};
 use model::observation::process::{MappedLibrary, Process};
-use model::observation::rdma::Device;
 use model::observation::{Fact, Origin, Provenance, Tool};
 use model::{CheckResult, Observation, Readiness, Report, Role, Status};
 
@@ -63,10 +62,10 @@ fn engine() -> NodeFacts {
     let mut observation = Observation::default();
     observation.process.processes.insert(
         7,
-        Process {
+        Box::new(Process {
             libraries: Fact::seen(libraries, origin()),
             ..Process::default()
-        },
+        }),
     );
     observation.process.looked = Fact::seen(true, origin());
     NodeFacts {
@@ -117,7 +116,7 @@ fn of<'r>(report: &'r Report, name: &str) -> Vec<&'r CheckResult> {
 
 fn with_device(name: &str, mut facts: NodeFacts) -> NodeFacts {
     let rdma = &mut facts.observation.rdma;
-    rdma.devices.insert(name.to_owned(), Device::default());
+    rdma.devices.insert(name.to_owned(), Box::default());
     facts
 }
 

@@ -302,6 +302,13 @@ impl<T: PartialEq> Merge for Fact<T> {
     }
 }
 
+/// Values that take much room are boxed where few of them stand in a map, which keeps room for eleven.
+impl<V: Merge> Merge for Box<V> {
+    fn merge(&mut self, later: Self) {
+        (**self).merge(*later);
+    }
+}
+
 impl<K: Ord, V: Merge> Merge for BTreeMap<K, V> {
     fn merge(&mut self, later: Self) {
         for (key, value) in later {

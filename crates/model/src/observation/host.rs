@@ -38,7 +38,7 @@ pub struct Host {
     /// Network, IPC and PID namespaces by name, as numbers.
     pub namespaces: BTreeMap<String, Fact<u64>>,
     /// PCI functions of interest, by address.
-    pub pci: BTreeMap<String, PciDevice>,
+    pub pci: BTreeMap<String, Box<PciDevice>>,
 }
 
 merge_fields!(Host {

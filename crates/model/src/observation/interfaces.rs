@@ -12,7 +12,7 @@ use super::fact::{Fact, merge_fields};
 #[serde(default)]
 pub struct Interfaces {
     /// By name, such as `eth0`.
-    pub interfaces: BTreeMap<String, Interface>,
+    pub interfaces: BTreeMap<String, Box<Interface>>,
     /// Interface of the default route.
     pub default_route: Fact<String>,
 }

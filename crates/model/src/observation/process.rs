@@ -13,7 +13,7 @@ use super::limits::Limits;
 #[serde(default)]
 pub struct Processes {
     /// By process number.
-    pub processes: BTreeMap<u32, Process>,
+    pub processes: BTreeMap<u32, Box<Process>>,
     /// Settings in force that a log or a tool prints, by name. Only names of the catalogue are kept.
     pub environment: BTreeMap<String, Fact<String>>,
     /// Whether processes could be looked at.

@@ -13,7 +13,7 @@ use super::pci::PcieLink;
 #[serde(default)]
 pub struct Rdma {
     /// By name, such as `mlx5_0`.
-    pub devices: BTreeMap<String, Device>,
+    pub devices: BTreeMap<String, Box<Device>>,
     /// Who listed devices, and whom it listed. An empty one says that there was no device to list.
     pub listings: Vec<Listing>,
     /// Nodes below `/dev/infiniband`, by name: `uverbs0`, `rdma_cm`.
@@ -99,7 +99,7 @@ pub fn has_software_name(device: &str) -> bool {
 #[serde(default)]
 pub struct Device {
     /// By port number, from 1.
-    pub ports: BTreeMap<u32, Port>,
+    pub ports: BTreeMap<u32, Box<Port>>,
     /// Number that the kernel gives the device (`rdma link`, `rdma dev`).
     pub index: Fact<u32>,
     /// Number of ports that the device says it has.

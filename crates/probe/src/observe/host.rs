@@ -273,7 +273,7 @@ fn pci(facts: &Facts<'_>, seen: &mut Observation) {
         if let Some(word) = facts.link(&at("driver")).and_then(|d| d.rsplit('/').next()) {
             device.driver = Fact::seen(printable(word), origin(&at("driver")));
         }
-        seen.host.pci.insert(printable(address), device);
+        seen.host.pci.insert(printable(address), Box::new(device));
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
         };
         seen.interfaces
             .interfaces
-            .insert(name.to_owned(), interface);
+            .insert(name.to_owned(), Box::new(interface));
     }
 }
 

@@ -23,7 +23,7 @@ fn read_processes(facts: &Facts<'_>, seen: &mut Observation) {
         };
         if let Ok(number) = pid.parse() {
             let process = process(facts, pid);
-            seen.process.processes.insert(number, process);
+            seen.process.processes.insert(number, Box::new(process));
         }
     }
     seen.process.environment = environment(facts, "self");

@@ -24,7 +24,7 @@ pub(super) fn read(facts: &Facts<'_>, seen: &mut Observation) {
     for name in &names {
         seen.rdma
             .devices
-            .insert((*name).to_owned(), device(facts, name));
+            .insert((*name).to_owned(), Box::new(device(facts, name)));
     }
     // What follows the devices was reached, so none was left unread.
     let all = facts.reached("counters") || facts.reached("tools");
@@ -166,7 +166,7 @@ fn device(facts: &Facts<'_>, name: &str) -> Device {
         if let Ok(number) = port_name.parse::<u32>() {
             count += 1;
             let port = port(facts, &format!("{ports}/{port_name}"));
-            device.ports.insert(number, port);
+            device.ports.insert(number, Box::new(port));
         }
     }
     if count > 0 {

@@ -171,6 +171,7 @@ fn lspci(key: &str, read: &Read) -> Option<Value> {
     let all = &read.seen.host.pci;
     let of = |class: u32, vendor: u32| -> Vec<&PciDevice> {
         all.values()
+            .map(|device| &**device)
             .filter(|d| d.class.value() == Some(&class) && d.vendor.value() == Some(&vendor))
             .collect()
     };

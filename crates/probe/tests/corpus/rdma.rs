@@ -21,11 +21,11 @@ fn ports(read: &Read) -> Vec<(&str, &Device, u32, &Port)> {
     names
         .into_iter()
         .flat_map(|name| {
-            let device = &rdma.devices[name];
+            let device = &*rdma.devices[name];
             device
                 .ports
                 .iter()
-                .map(move |(n, port)| (name, device, *n, port))
+                .map(move |(n, port)| (name, device, *n, &**port))
         })
         .collect()
 }
@@ -108,7 +108,7 @@ pub(crate) fn project(
     let first = ports.first().copied();
     let device = first
         .map(|(_, d, _, _)| d)
-        .or_else(|| rdma.devices.values().next());
+        .or_else(|| rdma.devices.values().next().map(|device| &**device));
     let port = first.map(|(_, _, _, p)| p);
     let text = |fact: Option<&String>| fact.map(|t| json!(t));
     Some(match key {

@@ -69,7 +69,7 @@ struct Plan<'r> {
 impl Ready {
     /// The place to take among an engine's processes: the first that has NIXL loaded, with the Python bindings if any
     /// has them. `None` where none has.
-    pub fn of(processes: &BTreeMap<u32, Process>, seconds: u32) -> Option<Self> {
+    pub fn of(processes: &BTreeMap<u32, Box<Process>>, seconds: u32) -> Option<Self> {
         let paths = |process: &Process| -> Vec<String> {
             let all = process.libraries.value().into_iter().flatten();
             all.map(|library| library.path.clone()).collect()
@@ -117,7 +117,7 @@ impl Ready {
 }
 
 /// Backends that the engine's configuration names, and UCX.
-fn backends(processes: &BTreeMap<u32, Process>) -> Vec<String> {
+fn backends(processes: &BTreeMap<u32, Box<Process>>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {
         let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');

@@ -83,8 +83,10 @@ impl EndOf<'_> {
     }
 
     fn has_nixl(&self) -> bool {
-        let processes =
-            |facts: &NodeFacts| facts.observation.process.processes.values().any(has_nixl);
+        let processes = |facts: &NodeFacts| {
+            let mut all = facts.observation.process.processes.values();
+            all.any(|process| has_nixl(process))
+        };
         self.facts().is_some_and(processes)
     }
 }

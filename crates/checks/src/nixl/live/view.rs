@@ -93,7 +93,7 @@ impl<'f> NixlView<'f> {
             .process
             .processes
             .iter()
-            .map(|(pid, process)| (*pid, process))
+            .map(|(pid, process)| (*pid, &**process))
     }
 
     /// Those that have NIXL loaded.

@@ -28,6 +28,7 @@ use crate::parallel;
 use crate::pod::deployment::of_deployment;
 use crate::pod::evidence::{self, SeenBy};
 use crate::pod::explains;
+use crate::pod::namespace;
 use crate::pod::prepare::{Prepared, prepare};
 use crate::pod::rights as pod_rights;
 use crate::pod::view::{PodView, PodsView};
@@ -294,6 +295,7 @@ fn judged(
                 .any(|(cause, words)| r.cause == Some(cause) && rights.lacks(words))
         });
     }
+    namespace::put(&mut results, &pods, around);
     in_order(&mut results);
     let mut report = report(command, scope, &pods, &prepared, &groups, results, around);
     if nixl && !report.unreachable && !report.nothing_to_check {

@@ -9,6 +9,7 @@ pub(crate) mod faults;
 pub(crate) mod gpus;
 pub(crate) mod live_settings;
 pub(crate) mod locked_memory;
+pub(crate) mod namespace;
 pub(crate) mod networks;
 pub(crate) mod nodes;
 pub(crate) mod prepare;

@@ -57,6 +57,9 @@ fn one_bad_pod_is_named_and_the_rest_is_complete() {
                     complain(&format!("{good} is not judged as it is: {}", checks.len()));
                 }
             }
+            if run.out.contains("-n NAMESPACE") {
+                complain("a fix leaves the namespace open");
+            }
             if run.code != 3 {
                 complain(&format!("exit code {}: {}", run.code, report["verdict"]));
             }

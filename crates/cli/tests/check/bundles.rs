@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::deployment::{member, well};
 use crate::support::{run, run_with, serving, tree_of};
 
-const FORMATS: [&str; 4] = ["text", "short", "json", "jsonl"];
+const FORMATS: [&str; 5] = ["text", "short", "json", "jsonl", "prometheus"];
 
 #[test]
 fn a_bundle_gives_the_same_output_in_every_format() {

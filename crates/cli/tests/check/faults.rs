@@ -46,7 +46,8 @@ fn one_bad_worker_of_eight_is_named_and_the_rest_is_complete() {
         }
         let api = scenario.start().unwrap();
         let file = |format: &str| dir.path().join(format).to_str().unwrap().to_owned();
-        let more = ["text", "short", "jsonl"].map(|format| format!("{format}={}", file(format)));
+        let more = ["text", "short", "jsonl", "prometheus"]
+            .map(|format| format!("{format}={}", file(format)));
         let words = [
             "check",
             "llama",
@@ -60,6 +61,8 @@ fn one_bad_worker_of_eight_is_named_and_the_rest_is_complete() {
             &more[1],
             "-o",
             &more[2],
+            "-o",
+            &more[3],
             "--timeout",
             "9s",
             "--request-timeout",
@@ -92,7 +95,7 @@ fn one_bad_worker_of_eight_is_named_and_the_rest_is_complete() {
         if live.code != 3 {
             complain(&format!("exit code {}", live.code));
         }
-        for format in ["json", "text", "short", "jsonl"] {
+        for format in ["json", "text", "short", "jsonl", "prometheus"] {
             let again = run_with(Path::new("/nonexistent"), &["replay", bundle, "-o", format]);
             let told = match format {
                 "json" => live.out.clone(),

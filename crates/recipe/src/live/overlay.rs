@@ -73,7 +73,6 @@ fn engine_process(processes: &Processes) -> Option<(u32, &Process)> {
     best
 }
 
-/// A variable, as against a flag or a key of an engine's configuration.
 /// Puts what the engine process has over what the pod spec says.
 #[must_use]
 pub fn overlay(worker: &Worker, pod: &PodObject, processes: &Processes) -> Live {

@@ -203,8 +203,7 @@ pub(crate) async fn of_pair(
         crate::tell(&plan::commands(&execs));
         return (Tried::Planned(plan.sentence()), Vec::new());
     }
-    let mut measured = match sessions::measured(cluster, &plan, pair, &execs, deadline, stop).await
-    {
+    let mut measured = match sessions::measured(cluster, &plan, pair, &execs, stop).await {
         Ok(measured) => measured,
         Err(why) => return (Tried::NotBegun(why), Vec::new()),
     };

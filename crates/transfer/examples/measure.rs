@@ -66,7 +66,7 @@ fn main() {
             prefill: first_engine.clone(),
             decode: engine.clone(),
         };
-        let measured = measure(&plan, &engines, first, second).await;
+        let measured = measure(&plan, &engines, first, second, plan.end()).await;
         drop((one, two));
         measured
     });

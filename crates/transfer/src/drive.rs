@@ -15,26 +15,38 @@ use crate::side::{Both, Side};
 const SOON: Duration = Duration::from_secs(15);
 /// How long an end may take to end.
 const GOODBYE: Duration = Duration::from_secs(8);
+/// What is kept for the end, at most.
+const CLOSING: Duration = Duration::from_secs(2);
 
 /// Carries out a plan over the streams of two programs that have just been started ([`crate::Command`]).
 ///
 /// NIXL's metadata is handed from one end to the other here: no port is opened beside those of NIXL itself.
 /// Dropping the future closes the streams, and the programs end with them.
+///
+/// It is over at `end`, whatever an end does not answer: the last part of the time until then is kept for what the programs
+/// still have to say, and they end by themselves before that.
 pub async fn measure(
     plan: &Plan,
     engines: &Both<Engine>,
     prefill: Streams,
     decode: Streams,
+    end: Instant,
 ) -> Measurement {
+    let begun = Instant::now();
+    let closing = (end.saturating_duration_since(begun) / 10).min(CLOSING);
     let mut run = Run {
         plan,
         links: Both {
-            prefill: Link::new(prefill),
-            decode: Link::new(decode),
+            prefill: Link::new(prefill, end),
+            decode: Link::new(decode, end),
         },
         legs: Vec::new(),
-        begun: Instant::now(),
+        begun,
         moved: 0,
+        time: Time {
+            orders: end.checked_sub(closing).unwrap_or(end),
+            closing,
+        },
     };
     let stop = run.all(engines).await.err();
     let Run { links, legs, .. } = run;
@@ -54,6 +66,30 @@ struct Run<'p> {
     legs: Vec<LegRecord>,
     begun: Instant,
     moved: u64,
+    time: Time,
+}
+
+/// What the orders have.
+#[derive(Clone, Copy)]
+struct Time {
+    /// No answer is waited for beyond it.
+    orders: Instant,
+    /// What follows it.
+    closing: Duration,
+}
+
+impl Time {
+    /// So much from now, as far as there is.
+    fn until(self, time: Duration) -> Instant {
+        after(time).min(self.orders)
+    }
+
+    /// What a program has that begins now. It ends a little sooner, for it knows best what it was doing.
+    fn of_program(self) -> Duration {
+        self.orders
+            .saturating_duration_since(Instant::now())
+            .saturating_sub(self.closing / 2)
+    }
 }
 
 /// What an end offers to the other.
@@ -64,12 +100,12 @@ struct Offer {
 
 impl Run<'_> {
     async fn all(&mut self, engines: &Both<Engine>) -> Result<(), Stop> {
-        let plan = self.plan;
+        let (plan, time) = (self.plan, self.time);
         let Both { prefill, decode } = &mut self.links;
         // Both are waited for, also where one fails: their outputs belong together.
         let (first, second) = tokio::join!(
-            start(prefill, Side::Prefill, plan, &engines.prefill),
-            start(decode, Side::Decode, plan, &engines.decode)
+            start(prefill, Side::Prefill, plan, &engines.prefill, time),
+            start(decode, Side::Decode, plan, &engines.decode, time)
         );
         let offers = Both {
             prefill: first?,
@@ -77,8 +113,8 @@ impl Run<'_> {
         };
         let Both { prefill, decode } = &mut self.links;
         let (first, second) = tokio::join!(
-            connect(prefill, Side::Prefill, plan, &offers.decode),
-            connect(decode, Side::Decode, plan, &offers.prefill)
+            connect(prefill, Side::Prefill, plan, &offers.decode, time),
+            connect(decode, Side::Decode, plan, &offers.prefill, time)
         );
         first?;
         second?;
@@ -123,13 +159,14 @@ impl Run<'_> {
     async fn transfer(&mut self, leg: &crate::plan::Leg) -> Result<(f64, bool), Stop> {
         let (source, target) = (leg.source(), leg.source().other());
         let step = Duration::from_secs(u64::from(self.plan.step_seconds));
+        let time = self.time;
         let bytes = leg.bytes;
         let memory = leg.memory(source);
         let sent = match ask(
             self.links.of_mut(source),
             source,
             &Order::Fill { memory, bytes },
-            step,
+            time.until(step),
         )
         .await?
         {
@@ -143,7 +180,7 @@ impl Run<'_> {
             bytes,
         };
         let side = leg.initiator;
-        let seconds = match ask(self.links.of_mut(side), side, &order, step).await? {
+        let seconds = match ask(self.links.of_mut(side), side, &order, time.until(step)).await? {
             Answer::Moved { seconds } => seconds,
             other => return Err(unexpected(side, &other)),
         };
@@ -152,7 +189,7 @@ impl Run<'_> {
             self.links.of_mut(target),
             target,
             &Order::Hash { memory, bytes },
-            step,
+            time.until(step),
         )
         .await?
         {
@@ -162,10 +199,11 @@ impl Run<'_> {
     }
 
     async fn snapshots(&mut self) -> Result<Both<Snapshot>, Stop> {
+        let until = self.time.until(SOON);
         let Both { prefill, decode } = &mut self.links;
         let (first, second) = tokio::join!(
-            snapshot(prefill, Side::Prefill),
-            snapshot(decode, Side::Decode)
+            snapshot(prefill, Side::Prefill, until),
+            snapshot(decode, Side::Decode, until)
         );
         Ok(Both {
             prefill: first?,
@@ -185,12 +223,18 @@ impl Run<'_> {
             .checked_add(rest)
             .and_then(|needed| self.begun.checked_add(needed))
         {
-            tokio::time::sleep_until(due).await;
+            tokio::time::sleep_until(due.min(self.time.orders)).await;
         }
     }
 }
 
-async fn start(link: &mut Link, side: Side, plan: &Plan, engine: &Engine) -> Result<Offer, Stop> {
+async fn start(
+    link: &mut Link,
+    side: Side,
+    plan: &Plan,
+    engine: &Engine,
+    time: Time,
+) -> Result<Offer, Stop> {
     link.end.settings = environment(&engine.environment)
         .into_iter()
         .filter(|(name, _)| settings::catalogue::is_allowed(name))
@@ -201,14 +245,14 @@ async fn start(link: &mut Link, side: Side, plan: &Plan, engine: &Engine) -> Res
         name: &name,
         memory: plan.memories(side),
         bytes: plan.buffer(),
-        seconds: plan.seconds,
+        seconds: time.of_program().as_secs_f64(),
         gpu: plan.gpu,
         package: package.as_deref(),
         backend: &engine.backend,
     };
     let text = serde_json::to_string(&start).unwrap_or_default();
     link.begin(&text).await;
-    let until = after(Duration::from_secs(u64::from(plan.start_seconds)));
+    let until = time.until(Duration::from_secs(u64::from(plan.start_seconds)));
     match wait(link, side, until).await? {
         Answer::Ready {
             metadata,
@@ -224,7 +268,13 @@ async fn start(link: &mut Link, side: Side, plan: &Plan, engine: &Engine) -> Res
     }
 }
 
-async fn connect(link: &mut Link, side: Side, plan: &Plan, peer: &Offer) -> Result<(), Stop> {
+async fn connect(
+    link: &mut Link,
+    side: Side,
+    plan: &Plan,
+    peer: &Offer,
+    time: Time,
+) -> Result<(), Stop> {
     if !plan.initiates(side) {
         return Ok(());
     }
@@ -232,15 +282,15 @@ async fn connect(link: &mut Link, side: Side, plan: &Plan, peer: &Offer) -> Resu
         metadata: &peer.metadata,
         regions: &peer.regions,
     };
-    let time = Duration::from_secs(u64::from(plan.step_seconds));
-    match ask(link, side, &order, time).await? {
+    let until = time.until(Duration::from_secs(u64::from(plan.step_seconds)));
+    match ask(link, side, &order, until).await? {
         Answer::Connected => Ok(()),
         other => Err(unexpected(side, &other)),
     }
 }
 
-async fn snapshot(link: &mut Link, side: Side) -> Result<Snapshot, Stop> {
-    match ask(link, side, &Order::Snapshot, SOON).await? {
+async fn snapshot(link: &mut Link, side: Side, until: Instant) -> Result<Snapshot, Stop> {
+    match ask(link, side, &Order::Snapshot, until).await? {
         Answer::Snapshot { snapshot, open } => {
             link.end.open = open;
             Ok(*snapshot)
@@ -253,10 +303,10 @@ async fn ask(
     link: &mut Link,
     side: Side,
     order: &Order<'_>,
-    time: Duration,
+    until: Instant,
 ) -> Result<Answer, Stop> {
     link.tell(order).await;
-    wait(link, side, after(time)).await
+    wait(link, side, until).await
 }
 
 async fn wait(link: &mut Link, side: Side, until: Instant) -> Result<Answer, Stop> {

@@ -45,11 +45,13 @@ pub(crate) struct Link {
     printed: Vec<u8>,
     /// It said how it ended.
     told_end: bool,
+    /// Nothing is waited for beyond it.
+    over: Instant,
     pub(crate) end: EndRecord,
 }
 
 impl Link {
-    pub(crate) fn new(streams: Streams) -> Self {
+    pub(crate) fn new(streams: Streams, over: Instant) -> Self {
         let (to_answers, answers) = mpsc::channel(64);
         let (to_output, output) = mpsc::channel(1024);
         let mut readers = JoinSet::new();
@@ -63,6 +65,7 @@ impl Link {
             _readers: readers,
             printed: Vec::new(),
             told_end: false,
+            over,
             end: EndRecord::default(),
         }
     }
@@ -85,7 +88,8 @@ impl Link {
     /// A stream that is closed shows in the answers that do not come.
     async fn write(&mut self, bytes: &[u8]) {
         if let Some(stdin) = &mut self.stdin {
-            let written = tokio::time::timeout(Duration::from_secs(10), async {
+            let until = after(Duration::from_secs(10)).min(self.over);
+            let written = timeout_at(until, async {
                 stdin.write_all(bytes).await?;
                 stdin.flush().await
             });
@@ -103,10 +107,12 @@ impl Link {
                     self.keep(&part);
                     continue;
                 }
-                answer = timeout_at(until, self.answers.recv()) => match answer {
+                answer = timeout_at(until.min(self.over), self.answers.recv()) => match answer {
                     Err(_) => return Err(Silence::Late),
                     Ok(None) => {
                         self.end.lost |= !self.told_end;
+                        // What cannot answer any more ends with its orders.
+                        self.stdin = None;
                         self.drain(Duration::from_secs(1)).await;
                         return Err(Silence::Over(self.last_words()));
                     }
@@ -187,7 +193,7 @@ impl Link {
 
     /// What is still to come of the output.
     async fn drain(&mut self, patience: Duration) {
-        let until = after(patience);
+        let until = after(patience).min(self.over);
         while let Ok(Some(part)) = timeout_at(until, self.output.recv()).await {
             self.keep(&part);
         }

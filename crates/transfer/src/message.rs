@@ -14,7 +14,7 @@ pub(crate) struct Start<'a> {
     pub(crate) name: &'a str,
     pub(crate) memory: Vec<Memory>,
     pub(crate) bytes: u64,
-    pub(crate) seconds: u32,
+    pub(crate) seconds: f64,
     pub(crate) gpu: u32,
     pub(crate) package: Option<&'a str>,
     pub(crate) backend: &'a BTreeMap<String, String>,

@@ -1,7 +1,11 @@
 //! What is going to be transferred, said before anything is.
 
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use crate::link::after;
 use crate::side::Side;
 
 /// What an initiator does.
@@ -121,6 +125,11 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 impl Plan {
+    /// When it is over, if it begins now.
+    pub fn end(&self) -> Instant {
+        after(Duration::from_secs(u64::from(self.seconds)))
+    }
+
     /// Prefill to decode, as engines do: decode reads (vLLM's NixlConnector) and prefill writes (SGLang, push
     /// connectors), 64 KiB to 64 MiB.
     pub fn both_ways_of_engines(memories: &[Memory]) -> Self {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use cluster::{Cluster, Ended, Exec, Session, Stop};
 use model::Fault;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 use transfer::{Both, Measurement, Plan, Streams};
 
 use super::pair::Pair;
-use crate::deadline::Deadline;
 
 /// Room for answers that nobody has read yet.
 const PIPE: usize = 256 * 1024;
@@ -23,9 +23,9 @@ pub(super) async fn measured(
     plan: &Plan,
     pair: &Pair<'_>,
     execs: &Both<Exec>,
-    deadline: &Deadline,
     stop: &Stop,
 ) -> Result<Measurement, String> {
+    let over = plan.end();
     let time = Duration::from_secs(u64::from(plan.start_seconds));
     let (first, second) = tokio::join!(
         cluster::start(&**cluster, &execs.prefill, time, stop),
@@ -38,11 +38,11 @@ pub(super) async fn measured(
     let (first, second) = (begun(first, &execs.prefill), begun(second, &execs.decode));
     let (prefill, first) = relayed(first?);
     let (decode, second) = relayed(second?);
-    let run = transfer::measure(plan, &pair.engines, prefill, decode);
+    let run = transfer::measure(plan, &pair.engines, prefill, decode, over);
     tokio::pin!(run);
     let mut measured = tokio::select! {
         measured = &mut run => measured,
-        () = over(deadline, stop) => {
+        () = stop.stopped() => {
             // Without their streams the programs end, and what was measured until then is told.
             first.abort();
             second.abort();
@@ -55,10 +55,9 @@ pub(super) async fn measured(
         "the run was ended first".clone_into(&mut at.why);
         return Ok(measured);
     }
-    let ends = Both {
-        prefill: ended(first).await,
-        decode: ended(second).await,
-    };
+    let until = over.min(Instant::now() + GRACE);
+    let (prefill, decode) = tokio::join!(ended(first, until), ended(second, until));
+    let ends = Both { prefill, decode };
     if let Some(at) = &mut measured.stop
         && let Some(Ended::Fault(fault)) = ends.of(at.side)
     {
@@ -67,18 +66,14 @@ pub(super) async fn measured(
     Ok(measured)
 }
 
-/// The programs end a little before, by themselves.
-async fn over(deadline: &Deadline, stop: &Stop) {
-    tokio::select! {
-        () = tokio::time::sleep_until(deadline.end()) => {}
-        () = stop.stopped() => {}
-    }
-}
-
-async fn ended(task: JoinHandle<Option<Ended>>) -> Option<Ended> {
-    match tokio::time::timeout(GRACE, task).await {
+/// How it ended; what has not ended until then is cut off.
+async fn ended(mut task: JoinHandle<Option<Ended>>, until: Instant) -> Option<Ended> {
+    match timeout_at(until, &mut task).await {
         Ok(Ok(ended)) => ended,
-        _ => None,
+        _ => {
+            task.abort();
+            None
+        }
     }
 }
 

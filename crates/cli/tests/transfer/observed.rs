@@ -83,7 +83,7 @@ fn engines_transfer(lab: &Lab, path: &str) -> u64 {
             prefill: engine.clone(),
             decode: engine.clone(),
         };
-        let measured = measure(&plan, &engines, prefill, decode).await;
+        let measured = measure(&plan, &engines, prefill, decode, plan.end()).await;
         drop((one, two));
         measured
     });

@@ -341,6 +341,38 @@ fn a_transfer_that_never_completes_is_given_up() {
 }
 
 #[test]
+fn what_never_answers_and_never_ends_takes_no_more_than_the_time() {
+    run(async {
+        let engines = transfer::Both {
+            prefill: engine(&[]),
+            decode: engine(&[]),
+        };
+        let mut plan = plan(HOST);
+        plan.seconds = 2;
+        // Neither is read, and neither ends: a connection that hangs.
+        let (first, _held) = silent();
+        let (second, _held_too) = silent();
+        let begin = Instant::now();
+        let measured = transfer::measure(&plan, &engines, first, second, plan.end()).await;
+        let took = begin.elapsed();
+        assert!(took < Duration::from_secs(4), "{took:?}");
+        let stop = measured.stop.expect("nothing answered");
+        assert!(stop.why.contains("in time"), "{}", stop.why);
+    });
+}
+
+/// Streams of nobody.
+fn silent() -> (transfer::Streams, [tokio::io::DuplexStream; 3]) {
+    let [(stdin, one), (stdout, two), (stderr, three)] = [64, 64, 64].map(tokio::io::duplex);
+    let streams = transfer::Streams {
+        stdin: Box::new(stdin),
+        stdout: Box::new(stdout),
+        stderr: Box::new(stderr),
+    };
+    (streams, [one, two, three])
+}
+
+#[test]
 fn both_end_when_the_measurement_is_dropped() {
     if !can() {
         return;
@@ -358,7 +390,7 @@ fn both_end_when_the_measurement_is_dropped() {
         // As Ctrl-C does in the middle of a transfer.
         let cut = tokio::time::timeout(
             Duration::from_secs(2),
-            transfer::measure(&plan, &engines, first, second),
+            transfer::measure(&plan, &engines, first, second, plan.end()),
         );
         assert!(cut.await.is_err());
         for child in [&mut one, &mut two] {

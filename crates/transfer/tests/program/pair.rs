@@ -99,6 +99,6 @@ pub(crate) fn measured(plan: &Plan, with: With<'_>) -> Measurement {
         };
         let (_one, first) = start(&engines.prefill);
         let (_two, second) = start(&engines.decode);
-        measure(plan, &engines, first, second).await
+        measure(plan, &engines, first, second, plan.end()).await
     })
 }

@@ -89,7 +89,7 @@ impl Lab {
             };
             let (_prefill, first) = start(Side::Prefill);
             let (_decode, second) = start(Side::Decode);
-            measure(plan, engines, first, second).await
+            measure(plan, engines, first, second, plan.end()).await
         })
     }
 }

@@ -37,17 +37,59 @@ use told::Told;
 /// Lines of text that a person gets at most.
 const LINES: usize = 100;
 
+/// What the report can be printed as.
+const FORMATS: [&str; 5] = ["text", "short", "json", "jsonl", "prometheus"];
+
+/// What `check` says, live and again from what it saved, which is the same byte for byte in every format.
 fn check(deployment: &Deployment, more: &[&str]) -> (support::Run, Told) {
-    let dir = tempfile::tempdir().unwrap();
-    let json = dir.path().join("report.json");
-    let json = format!("json={}", json.display());
-    let mut words = vec!["check", "llama", "-n", "serving", "-o", "text", "-o", &json];
-    words.extend(more);
-    let run = run(&deployment.api, &words);
-    assert!(run.code != 2, "{}", run.err);
-    let text = std::fs::read_to_string(dir.path().join("report.json")).unwrap();
-    (run, Told::of(&text))
+    check_in(tempfile::tempdir().unwrap().path(), deployment, more)
 }
+
+fn check_in(dir: &Path, deployment: &Deployment, more: &[&str]) -> (support::Run, Told) {
+    let bundle = dir.join(BUNDLE);
+    let bundle = bundle.to_str().unwrap();
+    let file = |when: &str, format: &str| dir.join(format!("{when}.{format}"));
+    let all = |when: &str, command: &[&str]| -> Vec<String> {
+        let mut words: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        words.extend(["-o", "text"].map(str::to_owned));
+        for format in FORMATS {
+            let to = format!("{format}={}", file(when, format).display());
+            words.extend(["-o".to_owned(), to]);
+        }
+        words
+    };
+    let mut words = all(
+        "live",
+        &["check", "llama", "-n", "serving", "--bundle", bundle],
+    );
+    words.extend(more.iter().map(|word| (*word).to_owned()));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let live = run(&deployment.api, &words);
+    assert!(live.code != 2, "{}", live.err);
+    let words = all("again", &["replay", bundle]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let again = run_with(Path::new("/nonexistent"), &words);
+    assert_eq!(
+        (&live.out, live.code),
+        (&again.out, again.code),
+        "{}",
+        again.err
+    );
+    let read = |when: &str, format: &str| std::fs::read_to_string(file(when, format)).unwrap();
+    for format in FORMATS {
+        let told = read("live", format);
+        assert!(!told.is_empty(), "{format}");
+        assert!(
+            told == read("again", format),
+            "as {format} the bundle tells something else"
+        );
+    }
+    let told = Told::of(&read("live", "json"));
+    (live, told)
+}
+
+/// What is saved of a run.
+const BUNDLE: &str = "llama.tar.gz";
 
 #[test]
 fn nothing_is_wrong_with_the_deployment_as_it_is() {
@@ -84,7 +126,9 @@ fn every_fault_is_named_with_its_worker() {
             scope.spawn(|| {
                 while let Some(fault) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let begin = std::time::Instant::now();
-                    if let Err(why) = named(fault) {
+                    // What is asserted for each is told with the name of the fault as well.
+                    let told = std::panic::catch_unwind(|| named(fault));
+                    if let Err(why) = told.unwrap_or_else(|_| Err("it panicked".to_owned())) {
                         let mut wrong = wrong.lock().unwrap();
                         let _infallible =
                             writeln!(wrong, "{} ({}): {why}", fault.name, fault.worker);
@@ -156,34 +200,12 @@ fn differences_that_do_no_harm_are_told_to_nobody() {
     }
 }
 
-#[test]
-fn a_faulted_deployment_is_judged_the_same_from_a_bundle() {
-    let all = table::all();
-    let fault = all.iter().find(|f| f.place == Place::Rails).unwrap();
-    let deployment = Deployment::start(fault.fabric, &[(fault.worker, fault.plant)]);
-    let dir = tempfile::tempdir().unwrap();
-    let bundle = dir.path().join("llama.tar.gz");
-    let bundle = bundle.to_str().unwrap();
-    for format in ["text", "json"] {
-        let live = run(
-            &deployment.api,
-            &[
-                "check", "llama", "-n", "serving", "-o", format, "--bundle", bundle,
-            ],
-        );
-        let again = run_with(Path::new("/nonexistent"), &["replay", bundle, "-o", format]);
-        assert_eq!(live.out, again.out, "{format}");
-        assert_eq!(live.code, again.code);
-    }
-}
-
 /// The example that ships with the project, made again: `EXAMPLE=examples/disagg-live/llama.tar.gz cargo test --test
 /// sabotage example` writes it. Two faults that nothing announces: a webhook or a start script has set one engine to TCP,
 /// and a port of another worker trained at half its rate.
 #[test]
 fn the_example_shows_two_faults_of_a_deployment() {
     let dir = tempfile::tempdir().unwrap();
-    let bundle = dir.path().join("llama.tar.gz");
     let slow = |worker: &mut worker::Worker| worker.port(5, "rate", "200 Gb/sec (4X HDR)");
     let deployment = Deployment::start(
         Fabric::InfiniBand,
@@ -192,7 +214,7 @@ fn the_example_shows_two_faults_of_a_deployment() {
             ("prefill-3", slow),
         ],
     );
-    let (run, told) = check(&deployment, &["--bundle", bundle.to_str().unwrap()]);
+    let (run, told) = check_in(dir.path(), &deployment, &[]);
     assert_eq!(run.code, 1, "{}", run.out);
     let named: Vec<(&str, &str)> = told
         .bad
@@ -208,6 +230,6 @@ fn the_example_shows_two_faults_of_a_deployment() {
         "{named:?}"
     );
     if let Some(to) = std::env::var_os("EXAMPLE") {
-        std::fs::copy(&bundle, Path::new("../..").join(to)).unwrap();
+        std::fs::copy(dir.path().join(BUNDLE), Path::new("../..").join(to)).unwrap();
     }
 }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use stand_in::{Cluster, Pod, StandIn, Tree};
 
+use crate::bench;
+
 /// How long each container takes.
 const ANSWER: Duration = Duration::from_millis(50);
 /// Runs of each size; the fastest counts, because something else may run here too.
@@ -43,13 +45,14 @@ impl What {
 }
 
 /// Runs the program over so many pods, and prints one line for each number.
-pub(crate) fn run(binary: &Path, sizes: &[usize], what: What) -> Result<String, String> {
+pub(crate) fn run(root: &Path, sizes: &[usize], what: What) -> Result<String, String> {
     if cfg!(debug_assertions) {
         return Err(
             "the stand-in API server has to be optimised as the program is, or it is measured: cargo xtask-release"
                 .to_owned(),
         );
     }
+    let binary = bench::release(root)?;
     let mut out = String::from(
         "pods that answer after 50 ms, against the time that their answers alone take (promised: at most 1.3)\n",
     );
@@ -61,14 +64,14 @@ pub(crate) fn run(binary: &Path, sizes: &[usize], what: What) -> Result<String, 
         let mut lines = 0;
         for _ in 0..RUNS {
             let begin = Instant::now();
-            let output = command(binary, &api, what)
+            let output = command(&binary, &api, what)
                 .output()
                 .map_err(|e| format!("{}: {e}", binary.display()))?;
             best = best.min(begin.elapsed());
             lines = String::from_utf8_lossy(&output.stdout).lines().count();
         }
         let execs = api.execs().len() / RUNS;
-        let kilobytes = peak(binary, &api, what);
+        let kilobytes = peak(&binary, &api, what);
         let ideal = ANSWER * u32::try_from(size.div_ceil(AT_ONCE)).unwrap_or(u32::MAX);
         let _infallible = writeln!(
             out,
@@ -99,7 +102,7 @@ pub(crate) fn run(binary: &Path, sizes: &[usize], what: What) -> Result<String, 
         }
         first.get_or_insert(took);
         if what == What::Check {
-            let _infallible = writeln!(out, "        {}", judged(binary, &api)?);
+            let _infallible = writeln!(out, "        {}", judged(&binary, &api)?);
         }
     }
     Ok(out)

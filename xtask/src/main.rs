@@ -63,12 +63,12 @@ fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::GenerateAll { check } => generate_all(&root(), check),
         Task::Bench { recipes } => bench::run(&root(), recipes).map(|text| shown(&text)),
-        Task::BenchPods { pods } => bench::release(&root())
-            .and_then(|binary| bench_pods::run(&binary, &pods, What::Node))
-            .map(|text| shown(&text)),
-        Task::BenchCheck { workers } => bench::release(&root())
-            .and_then(|binary| bench_pods::run(&binary, &workers, What::Check))
-            .map(|text| shown(&text)),
+        Task::BenchPods { pods } => {
+            bench_pods::run(&root(), &pods, What::Node).map(|text| shown(&text))
+        }
+        Task::BenchCheck { workers } => {
+            bench_pods::run(&root(), &workers, What::Check).map(|text| shown(&text))
+        }
         Task::BenchTransfer => bench::release(&root())
             .and_then(|binary| bench_transfer::run(&root(), &binary))
             .map(|text| shown(&text)),

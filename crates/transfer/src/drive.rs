@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::command::{Engine, environment};
 use crate::link::{Link, Silence, Streams, after};
 use crate::message::{Answer, Order, Snapshot, Start};
-use crate::plan::Plan;
+use crate::plan::{Leg, Plan};
 use crate::record::{EndRecord, LegRecord, Measurement, Stop};
 use crate::side::{Both, Side};
 
@@ -136,16 +136,12 @@ impl Run<'_> {
                 before,
                 after: None,
             });
-            for number in 0..leg.transfers() {
-                let (seconds, arrived) = self.transfer(leg).await?;
-                if let Some(record) = self.legs.last_mut() {
-                    record.transfers = record.transfers.saturating_add(1);
-                    record.verified = record.verified.saturating_add(u32::from(arrived));
-                    if number >= leg.warm_up {
-                        record.seconds.push(seconds);
-                    }
-                }
-                self.keep_to_rate(leg.bytes).await;
+            let most = places(plan, leg);
+            let mut first = 0;
+            while first < leg.transfers() {
+                let count = most.min(leg.transfers().saturating_sub(first));
+                self.transfers(leg, first, count).await?;
+                first = first.saturating_add(count);
             }
             let after = self.snapshots().await?;
             if let Some(record) = self.legs.last_mut() {
@@ -155,22 +151,19 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Fresh content at the source, the transfer, and whether it arrived.
-    async fn transfer(&mut self, leg: &crate::plan::Leg) -> Result<(f64, bool), Stop> {
+    /// Fresh content at the source in so many places, the transfer of each, and whether it arrived.
+    async fn transfers(&mut self, leg: &Leg, first: u32, places: u32) -> Result<(), Stop> {
         let (source, target) = (leg.source(), leg.source().other());
         let step = Duration::from_secs(u64::from(self.plan.step_seconds));
         let time = self.time;
         let bytes = leg.bytes;
-        let memory = leg.memory(source);
-        let sent = match ask(
-            self.links.of_mut(source),
-            source,
-            &Order::Fill { memory, bytes },
-            time.until(step),
-        )
-        .await?
-        {
-            Answer::Filled { hash } => hash,
+        let order = Order::Fill {
+            memory: leg.memory(source),
+            bytes,
+            places,
+        };
+        let sent = match ask(self.links.of_mut(source), source, &order, time.until(step)).await? {
+            Answer::Filled { hashes } => hashes,
             other => return Err(unexpected(source, &other)),
         };
         let order = Order::Transfer {
@@ -178,24 +171,41 @@ impl Run<'_> {
             local: leg.local,
             remote: leg.remote,
             bytes,
+            places,
         };
         let side = leg.initiator;
         let seconds = match ask(self.links.of_mut(side), side, &order, time.until(step)).await? {
             Answer::Moved { seconds } => seconds,
             other => return Err(unexpected(side, &other)),
         };
-        let memory = leg.memory(target);
-        match ask(
-            self.links.of_mut(target),
-            target,
-            &Order::Hash { memory, bytes },
-            time.until(step),
-        )
-        .await?
-        {
-            Answer::Hashed { hash } => Ok((seconds, hash == sent && !hash.is_empty())),
-            other => Err(unexpected(target, &other)),
+        let moved = u32::try_from(seconds.len()).unwrap_or(u32::MAX).min(places);
+        if let Some(record) = self.legs.last_mut() {
+            record.transfers = record.transfers.saturating_add(moved);
+            let timed = usize::try_from(leg.warm_up.saturating_sub(first)).unwrap_or(usize::MAX);
+            record.seconds.extend(seconds.iter().skip(timed));
         }
+        let order = Order::Hash {
+            memory: leg.memory(target),
+            bytes,
+            places,
+        };
+        let arrived = match ask(self.links.of_mut(target), target, &order, time.until(step)).await?
+        {
+            Answer::Hashed { hashes } => hashes,
+            other => return Err(unexpected(target, &other)),
+        };
+        let same = sent
+            .iter()
+            .zip(&arrived)
+            .filter(|(sent, arrived)| sent == arrived && !sent.is_empty())
+            .count();
+        if let Some(record) = self.legs.last_mut() {
+            let same = u32::try_from(same).unwrap_or(u32::MAX).min(moved);
+            record.verified = record.verified.saturating_add(same);
+        }
+        self.keep_to_rate(bytes.saturating_mul(u64::from(places)))
+            .await;
+        Ok(())
     }
 
     async fn snapshots(&mut self) -> Result<Both<Snapshot>, Stop> {
@@ -226,6 +236,12 @@ impl Run<'_> {
             tokio::time::sleep_until(due.min(self.time.orders)).await;
         }
     }
+}
+
+/// So many transfers of a leg follow each other without a pause, for each has a place of its own in the buffer.
+fn places(plan: &Plan, leg: &Leg) -> u32 {
+    let room = plan.buffer().checked_div(leg.bytes).unwrap_or(1);
+    u32::try_from(room).unwrap_or(u32::MAX).max(1)
 }
 
 async fn start(

@@ -20,7 +20,8 @@ pub(crate) struct Start<'a> {
     pub(crate) backend: &'a BTreeMap<String, String>,
 }
 
-/// Orders. `do` comes first in each: the parent process of the program knows `look` by how the line begins.
+/// Orders. `do` comes first in each: the parent process of the program knows `look` by how the line begins. So many places
+/// of the buffer, one behind the other, have so many bytes each.
 #[derive(Debug, Serialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub(crate) enum Order<'a> {
@@ -31,16 +32,19 @@ pub(crate) enum Order<'a> {
     Fill {
         memory: Memory,
         bytes: u64,
+        places: u32,
     },
     Hash {
         memory: Memory,
         bytes: u64,
+        places: u32,
     },
     Transfer {
         operation: Operation,
         local: Memory,
         remote: Memory,
         bytes: u64,
+        places: u32,
     },
     Snapshot,
     Look,
@@ -73,13 +77,13 @@ pub(crate) enum Answer {
     },
     Connected,
     Filled {
-        hash: String,
+        hashes: Vec<String>,
     },
     Hashed {
-        hash: String,
+        hashes: Vec<String>,
     },
     Moved {
-        seconds: f64,
+        seconds: Vec<f64>,
     },
     Snapshot {
         snapshot: Box<Snapshot>,

@@ -9,6 +9,10 @@ use crate::held::{Held, may_isolate};
 use serde_json::{Value, json};
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
 
+/// What a command may take beyond its time: to start, and to say what there is, on a machine whose processors others have
+/// too. What hangs here does so for hours.
+pub(crate) const BEYOND: Duration = Duration::from_secs(10);
+
 /// Two workers and a cluster that has them as pods.
 pub(crate) struct Lab {
     // Before their folder.

@@ -3,12 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use crate::lab::{Lab, Run, of};
+use crate::lab::{BEYOND, Lab, Run, of};
 use crate::wheels::nixl;
-
-/// What a command may take beyond its time: to start, and to say what there is, on a machine whose processors others have
-/// too. What hangs here does so for hours.
-const BEYOND: Duration = Duration::from_secs(10);
 
 /// A way into the lab whose calls with one of `words` in them never come to an end.
 fn hanging(lab: &Lab, name: &str, words: &str) -> String {

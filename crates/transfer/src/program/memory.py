@@ -135,18 +135,23 @@ class GpuMemory:
         self.address = self.context = None
 
 
-def fill(memory, size):
+def chunks(at, size):
+    """A place of the buffer in pieces, so that no copy of a large one is held."""
+    return ((begin, min(CHUNK, at + size - begin)) for begin in range(at, at + size, CHUNK))
+
+
+def fill(memory, at, size):
     """Fresh random content, so that nothing left from before can pass for it; gives its hash."""
     digest = hashlib.sha256()
-    for at in range(0, size, CHUNK):
-        data = os.urandom(min(CHUNK, size - at))
-        memory.put(at, data)
+    for begin, length in chunks(at, size):
+        data = os.urandom(length)
+        memory.put(begin, data)
         digest.update(data)
     return digest.hexdigest()
 
 
-def hash_of(memory, size):
+def hash_of(memory, at, size):
     digest = hashlib.sha256()
-    for at in range(0, size, CHUNK):
-        digest.update(memory.get(at, min(CHUNK, size - at)))
+    for begin, length in chunks(at, size):
+        digest.update(memory.get(begin, length))
     return digest.hexdigest()

@@ -124,24 +124,32 @@ class Worker:
             raise Refused("there is no %s memory here" % name)
         return memory
 
-    def size(self, order):
-        size = order["bytes"]
-        if not 0 < size <= self.plan["bytes"]:
-            raise Refused("%s bytes were not planned" % size)
-        return size
+    def places(self, order):
+        """Where in the buffer: places of one size, one behind the other."""
+        size, count = order["bytes"], order["places"]
+        if size <= 0 or not 0 < size * count <= self.plan["bytes"]:
+            raise Refused("%s times %s bytes were not planned" % (count, size))
+        return [(number * size, size) for number in range(count)]
 
     def transfer(self, order):
-        operation, size = order["operation"], self.size(order)
+        operation, places = order["operation"], self.places(order)
         local, remote = self.kind(order["local"]), order["remote"]
         address, device = self.peer_regions[remote]
         segment = {"host": "DRAM", "gpu": "VRAM"}[remote]
-        self.step("%s %s %s %d" % (operation, order["local"], remote, size))
-        handle = self.agent.initialize_xfer(
-            operation,
-            self.described(local.segment, local.address, size, local.device),
-            self.described(segment, address, size, device),
-            self.peer,
-        )
+        self.step("%s %s %s %d" % (operation, order["local"], remote, order["bytes"]))
+        # Without a pause between them: on a path that rests TCP begins slowly again, and blocks of KV follow each other.
+        seconds = []
+        for at, size in places:
+            handle = self.agent.initialize_xfer(
+                operation,
+                self.described(local.segment, local.address + at, size, local.device),
+                self.described(segment, address + at, size, device),
+                self.peer,
+            )
+            seconds.append(self.carried(handle))
+        self.tell(say="moved", seconds=seconds)
+
+    def carried(self, handle):
         begin = time.perf_counter()
         state = self.agent.transfer(handle)
         while state == "PROC":
@@ -155,16 +163,18 @@ class Worker:
             handle.release()
         else:
             self.agent.release_xfer_handle(handle)
-        self.tell(say="moved", seconds=seconds)
+        return seconds
 
     def order(self, order):
         do = order["do"]
         if do == "connect":
             self.connect(order)
         elif do == "fill":
-            self.tell(say="filled", hash=fill(self.kind(order["memory"]), self.size(order)))
+            memory = self.kind(order["memory"])
+            self.tell(say="filled", hashes=[fill(memory, *place) for place in self.places(order)])
         elif do == "hash":
-            self.tell(say="hashed", hash=hash_of(self.kind(order["memory"]), self.size(order)))
+            memory = self.kind(order["memory"])
+            self.tell(say="hashed", hashes=[hash_of(memory, *place) for place in self.places(order)])
         elif do == "transfer":
             self.transfer(order)
         elif do == "snapshot":

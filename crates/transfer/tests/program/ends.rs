@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use transfer::{Carrier, Command, LegRecord, Memory, PROGRAM, Side, attribute, local};
+use transfer::{
+    Carrier, Command, LegRecord, Measurement, Memory, PROGRAM, Plan, Side, attribute, local,
+};
 
 use crate::pair::{With, can, engine, measured, plan, run};
 
@@ -28,6 +30,55 @@ fn moves_and_verifies() {
         assert!(end.output.contains("on stdout, without a mark"));
         assert!(!end.output.contains("@check-interconnect@"));
     }
+}
+
+/// Transfers of the smaller size have places of their own in the buffer of the larger.
+fn small_and_large() -> Plan {
+    let mut plan = plan(HOST);
+    let large = plan.legs.clone();
+    for leg in &mut plan.legs {
+        leg.bytes = 30_000;
+        leg.repeats = 8;
+    }
+    plan.legs.extend(large);
+    plan
+}
+
+#[test]
+fn small_transfers_follow_each_other_and_each_is_verified() {
+    if !can() {
+        return;
+    }
+    // Six at a time, and three more.
+    let plan = small_and_large();
+    assert_eq!(plan.buffer() / 30_000, 6);
+    let measured = measured(&plan, With::default());
+    assert_eq!(measured.stop, None);
+    for record in &measured.legs {
+        assert!(record.complete(), "{record:?}");
+        assert_eq!(record.seconds.len(), record.leg.repeats as usize);
+    }
+    for fault in ["corrupt", "lost"] {
+        let settings: &[(&str, &str)] = &[("UCX_FAKE_FAULT", fault)];
+        let measured = measured_with(&plan, settings);
+        let of_decode = |record: &&LegRecord| record.leg.initiator == Side::Decode;
+        for record in measured.legs.iter().filter(of_decode) {
+            assert_eq!(
+                (record.transfers, record.verified),
+                (record.leg.transfers(), 0)
+            );
+        }
+    }
+}
+
+fn measured_with(plan: &Plan, decode: &[(&str, &str)]) -> Measurement {
+    measured(
+        plan,
+        With {
+            decode,
+            ..With::default()
+        },
+    )
 }
 
 #[test]

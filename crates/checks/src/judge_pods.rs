@@ -290,9 +290,8 @@ fn judged(
     if let Some(rights) = &around.rights {
         // A right that is missing is told once, for all.
         results.retain(|r| {
-            !pod_rights::TOLD_HERE
-                .iter()
-                .any(|(cause, words)| r.cause == Some(cause) && rights.lacks(words))
+            !r.cause
+                .is_some_and(|cause| pod_rights::is_told_here(cause, rights))
         });
     }
     namespace::put(&mut results, &pods, around);

@@ -8,6 +8,7 @@ mod branches;
 mod check;
 mod collectives;
 mod compare;
+mod declaring;
 mod env;
 mod expected;
 mod fabric;
@@ -43,6 +44,7 @@ mod view;
 
 pub use against::{Changed, Told, changes};
 pub use check::{Cause, Check};
+pub use declaring::{DeclaringKind, declaring};
 pub use expected::{Expected, FABRIC_NOT_AS_EXPECTED, expected_fabric};
 pub use fixes::{Change, Fix, fixes};
 pub use gathered::{Declared, DeclaredBy, Gathered};

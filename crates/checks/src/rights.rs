@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaring::{self, DeclaringKind};
+
 /// A right, in the words of RBAC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needed {
@@ -81,19 +83,23 @@ pub const RIGHTS: &[Needed] = &[
             "what the nodes offer, and why a worker finds none, is not judged",
         )
     },
-    object("nvidia.com", "dynamographdeployments"),
-    object("apps", "replicasets"),
-    object("apps", "statefulsets"),
+    object(&declaring::GRAPHS),
+    object(&declaring::DISAGGREGATED_SETS),
+    object(&declaring::ROLE_BASED_GROUPS),
+    object(&declaring::LLM_SERVICES),
+    object(&declaring::LEADER_WORKER_SETS),
+    object(&declaring::REPLICA_SETS),
+    object(&declaring::STATEFUL_SETS),
 ];
 
 /// An object that pods are made from.
-const fn object(group: &'static str, resource: &'static str) -> Needed {
+const fn object(kind: &DeclaringKind) -> Needed {
     Needed {
         by: By::Nobody,
-        group,
+        group: kind.group,
         ..core(
             "get",
-            resource,
+            kind.resource,
             "",
             "whether the operator or a webhook has changed what these objects declare is not judged",
         )
@@ -135,6 +141,13 @@ impl Needed {
             words.push_str(self.subresource);
         }
         words
+    }
+
+    /// The kind of object that pods are made from, where the right is to read one.
+    pub(crate) fn declaring(&self) -> Option<&'static DeclaringKind> {
+        declaring::KINDS
+            .iter()
+            .find(|kind| (kind.group, kind.resource) == (self.group, self.resource))
     }
 }
 

@@ -1,12 +1,12 @@
 //! What declares workers: recipes as files, and the objects in the cluster that pods are made from.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use checks::{Declared, DeclaredBy, ProbedPod};
-use cluster::{Cluster, Stop};
+use checks::{Declared, DeclaredBy, DeclaringKind, ProbedPod, declaring};
+use cluster::{Cluster, Kept, Stop};
 use model::pod::{Fault, FaultKind};
 use model::{Deployment, Facts};
 use recipe::live;
@@ -51,25 +51,39 @@ pub(crate) fn disaggregated(recipes: &Declared) -> Vec<Deployment> {
     all.filter(|d| d.is_disaggregated()).cloned().collect()
 }
 
+/// An object that pods are made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Behind {
+    namespace: String,
+    kind: &'static DeclaringKind,
+    name: String,
+}
+
 /// Reads the objects that pods are made from. What may not be read is one fault.
 pub(crate) async fn objects(
     cluster: Arc<dyn Cluster>,
-    pods: Vec<(String, String, String)>,
+    behind: Vec<Behind>,
     stop: Stop,
 ) -> (Vec<Declared>, Option<Fault>) {
     let mut found = Vec::new();
     let mut fault = None;
-    for (namespace, kind, name) in pods {
-        match cluster::workload(&*cluster, &namespace, &kind, &name, &stop).await {
+    for object in behind {
+        let kind = object.kind;
+        let kept = Kept {
+            group: kind.group,
+            versions: kind.versions,
+            resource: kind.resource,
+        };
+        match cluster::object(&*cluster, kept, &object.namespace, &object.name, &stop).await {
             Ok(Some(text)) => found.push(Declared {
-                by: if kind == GRAPH {
-                    DeclaredBy::Graph
-                } else {
+                by: if kind.is_template() {
                     DeclaredBy::Template
+                } else {
+                    DeclaredBy::Graph
                 },
-                name: format!("{kind} {name}"),
-                object: name,
-                deployments: live::declared(&kind, &text),
+                name: format!("{} {}", kind.kind, object.name),
+                object: object.name,
+                deployments: live::declared(kind.kind, &text),
             }),
             Ok(None) => {}
             Err(refused) => {
@@ -88,26 +102,23 @@ pub(crate) async fn objects(
         }
     }
     found.retain(|declared| !declared.deployments.is_empty());
-    found.sort_by_key(|declared| declared.by);
     (found, fault)
 }
 
-/// The kind of a whole deployment.
-const GRAPH: &str = "DynamoGraphDeployment";
-
-/// Which objects pods are made from: namespace, kind and name.
-pub(crate) fn behind(pods: &[ProbedPod]) -> Vec<(String, String, String)> {
-    let mut objects = BTreeSet::new();
+/// Which objects pods are made from, the widest first.
+pub(crate) fn behind(pods: &[ProbedPod]) -> Vec<Behind> {
+    // By their place in the order of kinds, which is the same for all pods.
+    let mut objects: BTreeMap<(usize, &str, &str), Behind> = BTreeMap::new();
     for pod in pods {
-        let object = &pod.object;
-        if let Some(graph) = object.labels.get(live::GRAPH) {
-            objects.insert((object.namespace.clone(), GRAPH.to_owned(), graph.clone()));
-        }
-        if let Some((kind, name)) = &object.owner
-            && cluster::can_read(kind)
-        {
-            objects.insert((object.namespace.clone(), kind.clone(), name.clone()));
+        for (at, kind, name) in declaring(&pod.object) {
+            objects
+                .entry((at, &pod.object.namespace, name))
+                .or_insert_with(|| Behind {
+                    namespace: pod.object.namespace.clone(),
+                    kind,
+                    name: name.clone(),
+                });
         }
     }
-    objects.into_iter().take(MAX_OBJECTS).collect()
+    objects.into_values().take(MAX_OBJECTS).collect()
 }

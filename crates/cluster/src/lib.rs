@@ -31,7 +31,7 @@ pub use command::start;
 pub use container::{Answer, Limits, command};
 pub use door::{Cluster, Ended, Exec, Keep, Refusal, Session, Waiting};
 pub use logs::{Log, log};
-pub use objects::{can_read, named_pod, nodes, pods, workload};
+pub use objects::{Kept, named_pod, nodes, object, pods};
 pub use program::{Printed, Program, converse};
 pub use programs::end_programs;
 pub use rights::{Right, granted};

@@ -96,39 +96,34 @@ pub async fn named_pod(
     }
 }
 
-/// Paths of the kinds of objects that pods are made from, by group; the first version that the server knows is read.
-fn paths(kind: &str) -> &'static [&'static str] {
-    match kind {
-        "DynamoGraphDeployment" => &[
-            "/apis/nvidia.com/v1alpha1/namespaces/{}/dynamographdeployments/",
-            "/apis/nvidia.com/v1beta1/namespaces/{}/dynamographdeployments/",
-        ],
-        "ReplicaSet" => &["/apis/apps/v1/namespaces/{}/replicasets/"],
-        "StatefulSet" => &["/apis/apps/v1/namespaces/{}/statefulsets/"],
-        _ => &[],
-    }
+/// Where the API server keeps a kind of objects.
+#[derive(Debug, Clone, Copy)]
+pub struct Kept<'k> {
+    /// API group.
+    pub group: &'k str,
+    /// Versions of it; the first that the server knows is read.
+    pub versions: &'k [&'k str],
+    /// Plural name.
+    pub resource: &'k str,
 }
 
-/// Whether objects of a kind can be read.
-pub fn can_read(kind: &str) -> bool {
-    !paths(kind).is_empty()
-}
-
-/// An object that pods are made from; `None` where there is none of that name, or the kind is not known.
+/// An object of a namespace; `None` where there is none of that name, or the server does not know the kind.
 ///
 /// # Errors
 /// The API server refuses.
-pub async fn workload(
+pub async fn object(
     cluster: &dyn Cluster,
+    kept: Kept<'_>,
     namespace: &str,
-    kind: &str,
     name: &str,
     stop: &Stop,
 ) -> Result<Option<String>, Fault> {
-    for path in paths(kind) {
+    for version in kept.versions {
         let path = format!(
-            "{}{}",
-            path.replace("{}", &escaped(namespace)),
+            "/apis/{}/{version}/namespaces/{}/{}/{}",
+            kept.group,
+            escaped(namespace),
+            kept.resource,
             escaped(name)
         );
         match patiently(stop, || cluster.get(&path)).await {

@@ -12,7 +12,9 @@ use model::{Grade, Place, Setting, Value, Worker};
 use settings::catalogue::{self, Relevance};
 
 use super::view::{GroupView, about};
+use super::workload::part;
 use crate::check::{Cause, Check, Run};
+use crate::declaring::declaring;
 use crate::finding::{Finding, Findings};
 use crate::gathered::{Declared, DeclaredBy};
 use crate::pod::view::PodView;
@@ -108,16 +110,26 @@ fn declared_for<'p>(declared: &'p Declared, pod: &PodView<'_>) -> Option<&'p Wor
             .flat_map(|d| &d.workers)
             .find(container);
     }
-    let of = deployment_of(pod.object);
-    if declared.by == DeclaredBy::Graph && declared.object != of {
+    let is_behind = || {
+        declaring(pod.object)
+            .any(|(_, kind, name)| declared.name == format!("{} {name}", kind.kind))
+    };
+    if declared.by == DeclaredBy::Graph && !is_behind() {
         return None;
     }
+    let of = deployment_of(pod.object);
     let named = declared.deployments.iter().find(|d| d.name == of);
     let deployments: Vec<_> = match named {
         Some(one) => vec![one],
         None => declared.deployments.iter().collect(),
     };
-    let workers = || deployments.iter().flat_map(|d| &d.workers);
+    let mut all: Vec<&Worker> = deployments.iter().flat_map(|d| &d.workers).collect();
+    // Of a group's two templates the one that is the pod's; with one alone all its pods are made from that.
+    let part = part(pod.object);
+    if part.is_some() && all.iter().any(|worker| worker.part == part) {
+        all.retain(|worker| worker.part.is_none() || worker.part == part);
+    }
+    let workers = || all.iter().copied();
     let own = workload(pod.object);
     // Several recipes can call their workers alike; which of them is meant is not guessed.
     let by_name = only(workers().filter(|w| w.name.eq_ignore_ascii_case(&own)));
@@ -135,17 +147,21 @@ fn only<'p>(mut workers: impl Iterator<Item = &'p Worker>) -> Option<&'p Worker>
 
 fn layers<'p>(view: &GroupView<'p>, pod: &'p PodView<'p>) -> Vec<Layer<'p>> {
     let mut layers: Vec<Layer<'p>> = Vec::new();
+    let mut of_object = false;
     for declared in view.declared {
         let Some(worker) = declared_for(declared, pod) else {
             continue;
         };
         let open = worker.is_open();
+        let made = std::mem::replace(&mut of_object, declared.by != DeclaredBy::Recipe);
         layers.push(Layer {
             name: declared.name.clone(),
             maker: match declared.by {
                 DeclaredBy::Recipe => "whoever wrote it",
-                DeclaredBy::Graph => "an edit of the object, or another text that was applied",
-                DeclaredBy::Template => "the operator or controller",
+                DeclaredBy::Graph if !made => {
+                    "an edit of the object, or another text that was applied"
+                }
+                DeclaredBy::Graph | DeclaredBy::Template => "the operator or controller",
             },
             worker,
             open: [open, open || !worker.has_command],

@@ -48,7 +48,7 @@ impl Workload {
 }
 
 /// Leader or member of a worker over several nodes.
-fn part(pod: &PodObject) -> Option<GroupPart> {
+pub(super) fn part(pod: &PodObject) -> Option<GroupPart> {
     let of = |leads: bool| {
         if leads {
             GroupPart::Leader

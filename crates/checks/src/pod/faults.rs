@@ -143,7 +143,7 @@ pub(crate) const ACCESS: &[Cause] = &[
         "workload-forbidden",
         "reading the objects that the pods are made from is not allowed (403)",
         "whether something on the way (the operator, a webhook) has changed what was deployed is judged with the recipe only; workers are judged without it",
-        "none is needed; get on dynamographdeployments.nvidia.com, replicasets.apps and statefulsets.apps shows more",
+        "none is needed; check-interconnect rbac prints what grants get on these kinds of objects",
         "reading them is allowed",
         "Kubernetes RBAC",
     ),

@@ -40,31 +40,49 @@ const OPTIONAL: Cause = Cause {
     what: "the API server says that a right which adds to a verdict is not granted to whoever asks",
     why: "everything else is judged; what needs this right is left out",
     fix: "none is needed; check-interconnect rbac -n NAMESPACE | kubectl apply -f - grants it too",
-    quiet_if: "it is granted; the API server does not answer the question",
+    quiet_if: "it is granted; the API server does not answer the question; it is to read a kind of object that no worker here is made from",
     source: "Kubernetes RBAC",
 };
 
-/// Causes that say of one pod, or of the nodes, what a missing right says of all.
-pub(crate) const TOLD_HERE: [(&str, &str); 5] = [
-    ("nodes-forbidden", "list nodes"),
-    ("pod-log-forbidden", "get pods/log"),
-    (
-        "workload-forbidden",
-        "get dynamographdeployments.nvidia.com",
-    ),
-    ("workload-forbidden", "get replicasets.apps"),
-    ("workload-forbidden", "get statefulsets.apps"),
-];
+/// Whether a cause says of one pod, or of the nodes, what a missing right says of all.
+pub(crate) fn is_told_here(cause: &str, rights: &RightsSeen) -> bool {
+    match cause {
+        "nodes-forbidden" => rights.lacks("list nodes"),
+        "pod-log-forbidden" => rights.lacks("get pods/log"),
+        "workload-forbidden" => rights
+            .missing
+            .iter()
+            .any(|words| of_words(words).is_some_and(|right| right.declaring().is_some())),
+        _ => false,
+    }
+}
+
+/// Whether a right is of use here: nobody misses one to read objects of a kind that no worker is made from.
+fn is_of_use(view: &PodsView<'_>, words: &str) -> bool {
+    let Some(kind) = of_words(words).and_then(|right| right.declaring()) else {
+        return true;
+    };
+    view.pods.is_empty()
+        || view
+            .pods
+            .iter()
+            .any(|pod| kind.name_of(pod.object).is_some())
+}
 
 fn run(view: &PodsView<'_>, findings: &mut Findings) {
     let Some(seen) = &view.around.rights else {
         return;
     };
+    let missing: Vec<&String> = seen
+        .missing
+        .iter()
+        .filter(|words| is_of_use(view, words))
+        .collect();
     let words = |by_need: bool| -> Vec<&str> {
-        seen.missing
+        missing
             .iter()
             .filter(|words| of_words(words).is_some_and(|right| right.by != By::Nobody) == by_need)
-            .map(String::as_str)
+            .map(|words| words.as_str())
             .collect()
     };
     let required = words(true);
@@ -114,7 +132,7 @@ fn run(view: &PodsView<'_>, findings: &mut Findings) {
             .grade(Grade::Observed),
         );
     }
-    if seen.missing.is_empty() && !seen.granted.is_empty() {
+    if missing.is_empty() && !seen.granted.is_empty() {
         findings.push(
             Finding::ok(
                 NAME,

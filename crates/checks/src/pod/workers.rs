@@ -12,6 +12,8 @@ use std::sync::Arc;
 use model::{Deployment, GroupPart, PodObject, Role, Value, Worker};
 use recipe::live::GRAPH;
 
+use crate::declaring::{LEADER_WORKER_SET, LLM_SERVICES};
+
 /// Labels that name the deployment of a pod, with the kind of object that they name.
 const DEPLOYMENTS: [(&str, &str); 7] = [
     (GRAPH, "DynamoGraphDeployment"),
@@ -26,7 +28,7 @@ const DEPLOYMENTS: [(&str, &str); 7] = [
 /// Labels that name the part of a deployment that a pod is a replica of.
 const WORKLOADS: [&str; 6] = [
     "nvidia.com/dynamo-component",
-    "leaderworkerset.sigs.k8s.io/name",
+    LEADER_WORKER_SET,
     "rolebasedgroup.workloads.x-k8s.io/role",
     "rbg.workloads.x-k8s.io/role-name",
     "role-name",
@@ -107,9 +109,14 @@ fn stem(name: &str) -> String {
 type Key = (String, Arc<str>, String, bool);
 
 fn key(pod: &PodObject) -> Key {
-    let named = DEPLOYMENTS
-        .iter()
-        .find_map(|(label, kind)| Some((*kind, pod.labels.get(*label)?)));
+    let of_kserve = LLM_SERVICES
+        .name_of(pod)
+        .map(|name| (LLM_SERVICES.kind, name));
+    let named = of_kserve.or_else(|| {
+        DEPLOYMENTS
+            .iter()
+            .find_map(|(label, kind)| Some((*kind, pod.labels.get(*label)?)))
+    });
     match named {
         Some((kind, name)) => (pod.namespace.clone(), kind.into(), name.clone(), false),
         None => {

@@ -20,6 +20,7 @@ mod faults;
 mod hosts;
 mod manifests;
 mod rights;
+mod stacks;
 #[path = "../pods/support.rs"]
 #[allow(dead_code)]
 mod support;

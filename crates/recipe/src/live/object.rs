@@ -22,7 +22,7 @@ const TEXT: usize = 8 * 1024;
 const ENTRIES: usize = 512;
 
 /// Labels of pods that name a role or a deployment.
-pub(super) const LABELS: [&str; 32] = [
+pub(super) const LABELS: [&str; 34] = [
     super::GRAPH,
     "nvidia.com/dynamo-component",
     "nvidia.com/dynamo-component-type",
@@ -50,6 +50,8 @@ pub(super) const LABELS: [&str; 32] = [
     "model.aibrix.ai/role",
     "storm-service-name",
     "app.kubernetes.io/instance",
+    "app.kubernetes.io/name",
+    "app.kubernetes.io/part-of",
     "grove.io/podclique",
     // Which template it was made from.
     "pod-template-hash",

@@ -6,7 +6,7 @@ use checks::{Around, Beside, Gathered, NodeFacts, ProbedPod, SeenBy, live_of};
 use model::{Exit, PodObject, Role};
 use recipe::live;
 
-use crate::args::{ChoiceArgs, CollectArgs};
+use crate::args::{ChoiceArgs, CollectArgs, Depth};
 use crate::node::{collected, role};
 use crate::overwrite::{self, Target};
 use crate::{beside, bundles, check, interrupt};
@@ -20,6 +20,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<ExitCode, String> {
     let gathered = if of_cluster(&args.choice) {
         check::gather(&args.choice, None)?
     } else {
+        of_cluster_alone(&args.choice)?;
         here(args.role.map(role))
     };
     // Where one was looked into, the cluster was reached; else there is next to nothing to judge.
@@ -97,6 +98,21 @@ fn of_cluster(args: &ChoiceArgs) -> bool {
         || pods.kubeconfig.is_some()
         || pods.as_user.is_some()
         || pods.via.is_some()
+}
+
+/// Options that say how workers of a cluster are looked into are a mistake where none are named.
+fn of_cluster_alone(args: &ChoiceArgs) -> Result<(), String> {
+    let given = [
+        ("--depth", args.depth != Depth::default()),
+        ("--run-timeout", args.run_timeout.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(format!(
+            "{option} is for workers of a cluster, and none are named: collect -o FILE NAME -n NAMESPACE; without it this \
+             host is saved"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// This host as a worker.

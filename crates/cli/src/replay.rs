@@ -5,13 +5,16 @@ use std::process::ExitCode;
 
 use checks::Gathered;
 
-use crate::args::ReplayArgs;
+use crate::args::{Color, OutputArgs, ReplayArgs};
 use crate::output::Outputs;
 use crate::{against, bundles, overwrite};
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, String> {
     // Wrong output arguments are told before anything is read.
     let outputs = Outputs::from_args(&args.output)?;
+    if !args.against.is_empty() {
+        without_effect(&args.output)?;
+    }
     let read: Vec<PathBuf> = args.bundles.iter().chain(&args.against).cloned().collect();
     overwrite::refuse(&outputs.files(), &read, &[])?;
     let after = checks::judge_check(opened(&args.bundles)?);
@@ -21,6 +24,18 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, String> {
     let before = checks::judge_check(opened(&args.against)?);
     against::print(&before, &after, &outputs)?;
     Ok(crate::exit(&after, &args.output))
+}
+
+/// Changes are told whole, and without colour.
+fn without_effect(output: &OutputArgs) -> Result<(), String> {
+    let option = match output.color {
+        Color::Always => "--color always",
+        _ if output.verbose => "--verbose",
+        _ => return Ok(()),
+    };
+    Err(format!(
+        "{option} does nothing with --against, which tells every change; leave it out"
+    ))
 }
 
 /// Several bundles as one.

@@ -154,6 +154,40 @@ fn selectors_that_cannot_be_meant_are_wrong_usage_and_nothing_is_looked_into() {
 }
 
 #[test]
+fn options_that_would_do_nothing_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = dir.path().join("b.tar.gz");
+    let bundle = bundle.to_str().unwrap();
+    for (words, told) in [
+        (
+            vec!["--depth", "all"],
+            "--depth is for workers of a cluster",
+        ),
+        (vec!["--run-timeout", "1m"], "--run-timeout is for workers"),
+    ] {
+        let done = run_with(
+            nowhere(),
+            &[&["collect", "-o", bundle], words.as_slice()].concat(),
+        );
+        assert_eq!(done.code, 2, "{words:?} {}", done.out);
+        assert!(done.err.contains(told), "{words:?} {}", done.err);
+        assert!(!Path::new(bundle).exists());
+    }
+    let well = well();
+    let save = ["check", "llama", "-n", "serving", "--bundle", bundle];
+    run(&well.api, &save);
+    for option in [vec!["-v"], vec!["--color", "always"]] {
+        let words = [&["replay", bundle, "--against", bundle], option.as_slice()].concat();
+        let done = run_with(nowhere(), &words);
+        assert_eq!(done.code, 2, "{option:?} {}", done.out);
+        assert!(done.err.contains("--against"), "{option:?} {}", done.err);
+    }
+    let words = ["replay", bundle, "--against", bundle, "--color", "never"];
+    // What the later report exits with.
+    assert_eq!(run_with(nowhere(), &words).code, 3);
+}
+
+#[test]
 fn nothing_that_is_read_is_written_over() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();

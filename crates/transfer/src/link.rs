@@ -148,6 +148,7 @@ impl Link {
                 } => {
                     self.told_end = true;
                     self.end.finished |= finished;
+                    self.end.timed_out |= !finished && why == "deadline";
                     self.end.left_out = left_out;
                     // After it has said all, a crash at exit is none: destructors of two copies of libnl do that.
                     self.end.signal = signal.filter(|_| !finished && why != "deadline");
@@ -173,15 +174,32 @@ impl Link {
         }
     }
 
+    /// Whether anybody is still at the other end, or only the stream is: a child that hangs in NIXL has a parent that answers.
+    async fn is_there(&mut self) {
+        if self.told_end || self.end.lost {
+            return;
+        }
+        let before = self.end.looked.take();
+        self.look().await;
+        if self.end.looked.is_none() {
+            self.end.lost = true;
+            self.end.looked = before;
+        }
+    }
+
     /// Lets it end, closes its stdin, and gives what is known of it.
     pub(crate) async fn finish(mut self, patience: Duration) -> EndRecord {
         self.tell(&Order::End).await;
-        let until = after(patience);
+        let left = self.over.saturating_duration_since(Instant::now());
+        let until = after(patience.min(left / 2));
         loop {
             match self.answer(until).await {
                 // The parent process still tells how the child ended.
                 Err(Silence::Over(_)) if self.answers.is_closed() => break,
-                Err(Silence::Late) => break,
+                Err(Silence::Late) => {
+                    self.is_there().await;
+                    break;
+                }
                 _ => {}
             }
         }

@@ -55,8 +55,11 @@ pub struct EndRecord {
     pub finished: bool,
     /// The signal that ended it before that.
     pub signal: Option<i32>,
-    /// Its stream ended before it said how it ended: it was killed, or the connection to it broke.
+    /// Its stream ended, or brought nothing any more, before it said how it ended: it was killed, or the connection to it
+    /// broke.
     pub lost: bool,
+    /// Its time was over before it was done.
+    pub timed_out: bool,
 }
 
 impl EndRecord {
@@ -64,7 +67,25 @@ impl EndRecord {
     pub fn unanswered(&self) -> Option<&Connection> {
         self.looked.as_ref()?.iter().find(|c| c.state == "syn-sent")
     }
+
+    /// Why it was no peer any more at the end, in words, where that is nothing that NIXL did.
+    pub fn gone(&self) -> Option<&'static str> {
+        if self.finished {
+            None
+        } else if self.lost {
+            Some("was gone by then: it was killed, or the connection to it broke")
+        } else if self.timed_out {
+            Some("had ended by then: its time was over")
+        } else if self.signal == Some(KILL) {
+            Some("was gone by then: it was killed")
+        } else {
+            None
+        }
+    }
 }
+
+/// Nothing sends it to itself: a memory limit, or somebody else.
+const KILL: i32 = 9;
 
 /// One leg.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

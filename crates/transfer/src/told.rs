@@ -56,21 +56,20 @@ fn stop(measured: &Measurement, at: &Stop) -> TransferStop {
     let end = measured.ends.of(at.side);
     let peer = measured.ends.of(at.side.other());
     // What NIXL says of a peer that is gone is no fault of NIXL's.
-    let alone = peer.lost && !peer.finished;
+    let gone = peer.gone();
     TransferStop {
         side: at.side.as_str().to_owned(),
         step: at.step.clone(),
-        why: if alone && !end.lost {
-            format!(
-                "{}; the program in the {} worker was gone by then: it was killed, or the connection to it broke",
+        why: match gone {
+            Some(gone) if end.gone().is_none() => format!(
+                "{}; the program in the {} worker {gone}",
                 at.why,
                 at.side.other().as_str()
-            )
-        } else {
-            at.why.clone()
+            ),
+            _ => at.why.clone(),
         },
         // A connection that nobody answers is waited for inside of NIXL.
-        by_nixl: !alone
+        by_nixl: gone.is_none()
             && ((end.error.is_some() && at.step.as_deref() != Some("import"))
                 || end.unanswered().is_some()),
     }

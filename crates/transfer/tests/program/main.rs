@@ -6,5 +6,6 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod ends;
+mod gone;
 mod gpu;
 mod pair;

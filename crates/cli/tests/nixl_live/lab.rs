@@ -1,56 +1,16 @@
 //! What the tests share: the program, reports, and two isolated workers with a real engine.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::held::{Held, may_isolate};
 use crate::wheels::nixl;
-use serde_json::{Value, json};
-use stand_in::{Behaviour, Cluster, Pod, StandIn};
+use serde_json::Value;
+use stand_in::{Behaviour, Cluster, StandIn};
 
-/// What the program did.
-#[derive(Debug)]
-pub(crate) struct Run {
-    pub(crate) code: i32,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-impl Run {
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.out)
-            .unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
-    }
-}
-
-/// The program with the cluster's kubeconfig and nothing else of this machine's.
-pub(crate) fn program(api: &StandIn) -> Command {
-    let kubeconfig = api.kubeconfig();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_check-interconnect"));
-    command
-        .env("KUBECONFIG", kubeconfig)
-        .env("HOME", kubeconfig.parent().unwrap())
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::null());
-    for name in ["HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"] {
-        command.env_remove(name);
-    }
-    command
-}
-
-pub(crate) fn run(api: &StandIn, words: &[&str]) -> Run {
-    let output = program(api).args(words).output().unwrap();
-    Run {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
-/// Results of one check.
-pub(crate) fn of<'r>(report: &'r Value, name: &str) -> Vec<&'r Value> {
-    let checks = report["checks"].as_array().unwrap();
-    checks.iter().filter(|c| c["name"] == name).collect()
-}
+#[path = "../common/program.rs"]
+#[allow(dead_code)]
+mod common;
+pub(crate) use common::{causes, dynamo_worker as worker, of, program, run, ways};
 
 /// Whether a result has this status, this cause (none where empty) and these words.
 pub(crate) fn has(report: &Value, name: &str, status: &str, cause: &str, words: &str) -> bool {
@@ -59,44 +19,6 @@ pub(crate) fn has(report: &Value, name: &str, status: &str, cause: &str, words: 
             && check["cause"].as_str().unwrap_or_default() == cause
             && check["detail"].as_str().unwrap_or_default().contains(words)
     })
-}
-
-/// All causes that a report names.
-pub(crate) fn causes(report: &Value) -> Vec<&str> {
-    let checks = report["checks"].as_array().unwrap();
-    checks.iter().filter_map(|c| c["cause"].as_str()).collect()
-}
-
-/// The ways in that are here.
-pub(crate) fn ways() -> Vec<Vec<&'static str>> {
-    let mut ways = vec![Vec::new()];
-    let there = Command::new("kubectl")
-        .args(["version", "--client"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if there.is_ok_and(|status| status.success()) {
-        ways.push(vec!["--via", "kubectl"]);
-    } else {
-        eprintln!("skipped: no kubectl here, so only the API is tried");
-    }
-    ways
-}
-
-/// A worker of Dynamo that is told its role.
-pub(crate) fn worker(name: &str) -> Pod {
-    Pod::worker(name)
-        .spec("image", json!("registry.example/vllm-runtime:1.0.0"))
-        .spec("command", json!(["python3", "-m", "dynamo.vllm"]))
-        .spec(
-            "args",
-            json!([
-                "--disaggregation-mode",
-                name.split('-').next().unwrap(),
-                "--kv-transfer-config",
-                r#"{"kv_connector":"NixlConnector","kv_role":"kv_both"}"#
-            ]),
-        )
 }
 
 /// Two workers with an engine, and a cluster that has them as pods.

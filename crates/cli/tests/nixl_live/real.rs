@@ -189,7 +189,7 @@ fn nothing_stays_when_the_client_is_killed() {
     let Some(lab) = Lab::up("1.5.1", &[]) else {
         return;
     };
-    let mut child = program(&lab.api)
+    let mut child = program(lab.api.kubeconfig())
         .args(["nixl", "-n", "lab", "--pod", "decode-0"])
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())

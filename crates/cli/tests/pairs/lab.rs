@@ -1,12 +1,17 @@
 //! Isolated workers of this machine (tests/lab/workers.sh) as pods of a stand-in cluster.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::held::{Held, may_isolate};
 use serde_json::{Value, json};
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
+
+#[path = "../common/program.rs"]
+#[allow(dead_code)]
+mod common;
+use common::{dynamo_worker, ended, program};
 
 const NAMES: [&str; 4] = ["prefill-0", "prefill-1", "decode-0", "decode-1"];
 
@@ -61,32 +66,23 @@ impl Lab {
 
     /// `check` over all of them, with measured transfers.
     pub(crate) fn check(&self, words: &[&str]) -> Value {
-        let kubeconfig = self.api.kubeconfig();
-        let output = Command::new(env!("CARGO_BIN_EXE_check-interconnect"))
-            .args([
-                "check",
-                "-n",
-                "lab",
-                "--transfer",
-                "--largest",
-                "1M",
-                "-o",
-                "json",
-            ])
-            .args(words)
-            .env("KUBECONFIG", kubeconfig)
-            .env("HOME", kubeconfig.parent().unwrap())
-            .env_remove("HTTPS_PROXY")
-            .env_remove("https_proxy")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
+        let measured = [
+            "check",
+            "-n",
+            "lab",
+            "--transfer",
+            "--largest",
+            "1M",
+            "-o",
+            "json",
+        ];
+        let run = ended(program(self.api.kubeconfig()).args(measured).args(words));
+        let told = &run.err;
         assert!(
             told.contains("--transfer: ") && told.contains(" pairs (--pairs "),
             "{told}"
         );
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {told}"))
+        run.json()
     }
 
     /// What runs in a worker beside its engine.
@@ -104,23 +100,12 @@ fn pod(name: &str, at: usize, folder: &Path) -> Pod {
     let words = [&kubectl, "exec", "-i", name, "--"].map(str::to_owned);
     let ip = format!("192.0.2.{}", at + 1);
     let role = name.split('-').next().unwrap();
-    Pod::worker(name)
+    dynamo_worker(name)
         .node(&format!("node-{at}"))
         .label("nvidia.com/dynamo-component", role)
         .set("/status/podIP", json!(ip))
         .set("/status/podIPs", json!([{ "ip": ip }]))
         .behaviour(Behaviour::Process(words.into()))
-        .spec("image", json!("registry.example/vllm-runtime:1.0.0"))
-        .spec("command", json!(["python3", "-m", "dynamo.vllm"]))
-        .spec(
-            "args",
-            json!([
-                "--disaggregation-mode",
-                role,
-                "--kv-transfer-config",
-                r#"{"kv_connector":"NixlConnector","kv_role":"kv_both"}"#
-            ]),
-        )
 }
 
 /// Pods that are named as a bad end.

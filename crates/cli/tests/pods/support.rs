@@ -1,74 +1,15 @@
 //! Runs the program against a scenario.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use stand_in::{Cluster, Pod, StandIn, Tree};
+use stand_in::{Cluster, Pod, Tree};
 
-/// What the program did.
-pub(crate) struct Run {
-    pub(crate) code: i32,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-impl Run {
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.out)
-            .unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
-    }
-}
-
-/// Ways in, as options. kubectl may not be here.
-pub(crate) fn ways() -> Vec<Vec<&'static str>> {
-    let mut ways = vec![Vec::new()];
-    if has_kubectl() {
-        ways.push(vec!["--via", "kubectl"]);
-    }
-    ways
-}
-
-pub(crate) fn has_kubectl() -> bool {
-    let there = Command::new("kubectl")
-        .args(["version", "--client"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !there {
-        eprintln!("skipped: no kubectl here, so only the API is tried");
-    }
-    there
-}
-
-/// The program with a kubeconfig and nothing else of this machine's.
-pub(crate) fn program(kubeconfig: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_check-interconnect"));
-    command
-        .env("KUBECONFIG", kubeconfig)
-        .env("HOME", kubeconfig.parent().unwrap())
-        .env("NO_COLOR", "1")
-        .env_remove("HTTPS_PROXY")
-        .env_remove("HTTP_PROXY")
-        .env_remove("https_proxy")
-        .env_remove("http_proxy")
-        .stdin(Stdio::null());
-    command
-}
-
-pub(crate) fn run_with(kubeconfig: &Path, words: &[&str]) -> Run {
-    let output = program(kubeconfig).args(words).output().unwrap();
-    Run {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
-pub(crate) fn run(api: &StandIn, words: &[&str]) -> Run {
-    run_with(api.kubeconfig(), words)
-}
+#[path = "../common/program.rs"]
+#[allow(dead_code)]
+mod common;
+#[allow(unused_imports)]
+pub(crate) use common::{Run, has_kubectl, program, run, run_with, ways};
 
 /// A worker with a GPU and an RDMA device, whose engine runs in this tree.
 pub(crate) fn worker(name: &str, tree: &Path) -> Pod {

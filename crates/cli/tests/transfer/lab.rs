@@ -1,13 +1,19 @@
 //! Two isolated workers of this machine as pods of a stand-in cluster.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::held::{Held, may_isolate};
-use serde_json::{Value, json};
+use serde_json::json;
 use stand_in::{Behaviour, Cluster, Pod, StandIn};
+
+#[path = "../common/program.rs"]
+#[allow(dead_code)]
+mod common;
+pub(crate) use common::{Run, causes, of, ways};
+use common::{dynamo_worker, ended, program};
 
 /// What a command may take beyond its time: to start, and to say what there is, on a machine whose processors others have
 /// too. What hangs here does so for hours.
@@ -24,49 +30,6 @@ pub(crate) struct Lab {
 }
 
 static ALONE: Mutex<()> = Mutex::new(());
-
-/// What the program did.
-#[derive(Debug)]
-pub(crate) struct Run {
-    pub(crate) code: i32,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-impl Run {
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.out)
-            .unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
-    }
-}
-
-/// Results of one check.
-pub(crate) fn of<'r>(report: &'r Value, name: &str) -> Vec<&'r Value> {
-    let checks = report["checks"].as_array().unwrap();
-    checks.iter().filter(|c| c["name"] == name).collect()
-}
-
-/// All causes that a report names.
-pub(crate) fn causes(report: &Value) -> Vec<&str> {
-    let checks = report["checks"].as_array().unwrap();
-    checks.iter().filter_map(|c| c["cause"].as_str()).collect()
-}
-
-/// The ways in that are here.
-pub(crate) fn ways() -> Vec<Vec<&'static str>> {
-    let mut ways = vec![Vec::new()];
-    let there = Command::new("kubectl")
-        .args(["version", "--client"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if there.is_ok_and(|status| status.success()) {
-        ways.push(vec!["--via", "kubectl"]);
-    } else {
-        eprintln!("skipped: no kubectl here, so only the API is tried");
-    }
-    ways
-}
 
 impl Lab {
     /// None, with the reason printed, where it cannot be.
@@ -91,22 +54,11 @@ impl Lab {
                 "192.0.2.2"
             };
             change(
-                Pod::worker(name)
+                dynamo_worker(name)
                     .node(node)
                     .set("/status/podIP", json!(ip))
                     .set("/status/podIPs", json!([{ "ip": ip }]))
-                    .behaviour(Behaviour::Process(words.into()))
-                    .spec("image", json!("registry.example/vllm-runtime:1.0.0"))
-                    .spec("command", json!(["python3", "-m", "dynamo.vllm"]))
-                    .spec(
-                        "args",
-                        json!([
-                            "--disaggregation-mode",
-                            name.split('-').next().unwrap(),
-                            "--kv-transfer-config",
-                            r#"{"kv_connector":"NixlConnector","kv_role":"kv_both"}"#
-                        ]),
-                    ),
+                    .behaviour(Behaviour::Process(words.into())),
             )
         };
         let api = Cluster::new()
@@ -125,40 +77,21 @@ impl Lab {
 
     /// The program against this cluster.
     pub(crate) fn program(&self) -> Command {
-        let kubeconfig = self.api.kubeconfig();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_check-interconnect"));
-        command
-            .env("KUBECONFIG", kubeconfig)
-            .env("HOME", kubeconfig.parent().unwrap())
-            .env("NO_COLOR", "1")
-            .stdin(Stdio::null());
-        for name in ["HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"] {
-            command.env_remove(name);
-        }
-        command
+        program(self.api.kubeconfig())
     }
 
     /// `nixl` between the two workers.
     pub(crate) fn nixl(&self, words: &[&str]) -> Run {
-        let output = self
-            .program()
-            .args([
-                "nixl",
-                "-n",
-                "lab",
-                "--pod",
-                "decode-0",
-                "--peer",
-                "prefill-0",
-            ])
-            .args(words)
-            .output()
-            .unwrap();
-        Run {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        let both = [
+            "nixl",
+            "-n",
+            "lab",
+            "--pod",
+            "decode-0",
+            "--peer",
+            "prefill-0",
+        ];
+        ended(self.program().args(both).args(words))
     }
 
     /// A measured transfer, as JSON.

@@ -12,7 +12,7 @@ use super::view::PodsView;
 use crate::check::{Cause, Check, Run};
 use crate::finding::{Finding, Findings};
 use crate::judge::shell_word;
-use crate::rights::{By, RightsSeen, of_words};
+use crate::rights::{By, Needed, RightsSeen, of_words};
 
 const NAME: &str = "pod/rights";
 
@@ -59,7 +59,7 @@ pub(crate) fn is_told_here(cause: &str, rights: &RightsSeen) -> bool {
 
 /// Whether a right is of use here: nobody misses one to read objects of a kind that no worker is made from.
 fn is_of_use(view: &PodsView<'_>, words: &str) -> bool {
-    let Some(kind) = of_words(words).and_then(|right| right.declaring()) else {
+    let Some(kind) = of_words(words).and_then(Needed::declaring) else {
         return true;
     };
     view.pods.is_empty()

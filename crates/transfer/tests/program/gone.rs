@@ -65,7 +65,7 @@ impl Played {
     async fn order(&mut self) -> Option<String> {
         let line = self.line().await;
         let order: Value = serde_json::from_str(&line).ok()?;
-        order["do"].as_str().map(str::to_owned)
+        order.get("do")?.as_str().map(str::to_owned)
     }
 
     async fn say(&mut self, what: Value) {

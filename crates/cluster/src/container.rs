@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::door::{Cluster, Ended, Exec, Session};
-use crate::patience::patiently;
+use crate::patience::patiently_told;
 use crate::stop::Stop;
 use crate::{api_status, kubectl_errors};
 
@@ -84,11 +84,15 @@ pub(crate) async fn look(
     let mut slot = Some(slot);
     let deadline = Instant::now() + limits.timeout;
     let mut wait = Duration::from_secs(1);
+    // What it said last: where time is over in the middle of another attempt, that is why.
+    let mut refused: Option<Fault> = None;
     loop {
-        let opening = patiently(stop, || cluster.exec(exec));
+        let opening = patiently_told(stop, &mut refused, || cluster.exec(exec));
         let session = tokio::select! {
             opened = opening => opened.map_err(|refusal| refusal.fault)?,
-            () = tokio::time::sleep_until(deadline) => return Err(late(limits)),
+            () = tokio::time::sleep_until(deadline) => {
+                return Err(refused.unwrap_or_else(|| late(limits)));
+            }
             () = stop.stopped() => return Err(interrupted()),
         };
         let ask = Ask {
@@ -104,8 +108,16 @@ pub(crate) async fn look(
         }
         let answer = judge(heard, limits);
         // A program that works like kubectl tells only afterwards that the server was too busy to start anything.
-        let busy = matches!(&answer, Err(fault) if fault.kind == FaultKind::TooManyRequests);
-        if !busy || Instant::now() + wait > deadline || wait > MAX_WAIT {
+        match &answer {
+            Err(fault) if fault.kind == FaultKind::TooManyRequests => {
+                refused = Some(fault.clone());
+            }
+            Err(fault) if fault.kind == FaultKind::TimedOut => {
+                return Err(refused.unwrap_or_else(|| late(limits)));
+            }
+            _ => return answer,
+        }
+        if Instant::now() + wait > deadline || wait > MAX_WAIT {
             return answer;
         }
         tokio::select! {

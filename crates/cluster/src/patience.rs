@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::pod::FaultKind;
+use model::pod::{Fault, FaultKind};
 
 use crate::door::{Refusal, Waiting};
 use crate::stop::Stop;
@@ -17,6 +17,15 @@ const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// Asks, and asks again.
 pub(crate) async fn patiently<'a, T>(
     stop: &Stop,
+    ask: impl FnMut() -> Waiting<'a, Result<T, Refusal>>,
+) -> Result<T, Refusal> {
+    patiently_told(stop, &mut None, ask).await
+}
+
+/// The same; what is refused on the way is told to whoever may not wait for the end.
+pub(crate) async fn patiently_told<'a, T>(
+    stop: &Stop,
+    told: &mut Option<Fault>,
     mut ask: impl FnMut() -> Waiting<'a, Result<T, Refusal>>,
 ) -> Result<T, Refusal> {
     let mut wait = FIRST_WAIT;
@@ -37,6 +46,7 @@ pub(crate) async fn patiently<'a, T>(
         if !refusal.may_pass || tries >= TRIES || stop.is_stopped() {
             return Err(refusal);
         }
+        *told = Some(refusal.fault.clone());
         let named = refusal.retry_after.map(|named| named.min(LONGEST_WAIT));
         let pause = spread(named.unwrap_or(wait));
         tokio::select! {

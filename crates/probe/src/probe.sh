@@ -596,6 +596,101 @@ environment() { # PID
 	text=
 }
 
+# JSON in a flag has room for anything, also for passwords. Names of keys leave, and of values only those of the list below;
+# other strings become `...`, other numbers 0. What is no JSON keeps nothing but the word that tells a side.
+# Newlines have been made another sign by then.
+LINE=$(printf '\001')
+# Something that is no JSON outside of its strings.
+OTHER=$(printf '*[!][{}:,0-9.+ \t\001truefalsnE-]*')
+json() { # TEXT: sets v
+	v=$1
+	case $1 in
+	*'{'*\"*) ;;
+	*'{'*)
+		case $1 in
+		*kv_producer*) v='{kv_producer}' ;;
+		*kv_consumer*) v='{kv_consumer}' ;;
+		*[A-Za-z]*) v='{unquoted}' ;;
+		*)
+			v=
+			_key=
+			outside "$1"
+			;;
+		esac
+		return
+		;;
+	*) return ;;
+	esac
+	v=
+	_rest=$1
+	_key=
+	[ "${#_rest}" -le 16384 ] || _rest=
+	while :; do
+		outside "${_rest%%\"*}"
+		case $_rest in
+		*\"*) _rest=${_rest#*\"} ;;
+		*) return ;;
+		esac
+		_string=
+		while :; do
+			case $_rest in
+			*\"*) ;;
+			*) return ;;
+			esac
+			_string=$_string${_rest%%\"*}
+			_rest=${_rest#*\"}
+			escapes "$_string" || break
+			_string=$_string\"
+		done
+		_after=${_rest#"${_rest%%[! 	"$LINE"]*}"}
+		case $_after in
+		:*)
+			_key=$_string
+			v=$v\"$_string\"
+			;;
+		*)
+			case $_key in
+			@JSON_KEYS@) v=$v\"$_string\" ;;
+			*) v="$v\"...\"" ;;
+			esac
+			;;
+		esac
+	done
+}
+
+# Whether the quote that follows belongs to the string.
+escapes() { # TEXT
+	_end=$1
+	while :; do
+		case $_end in
+		*\\\\) _end=${_end%??} ;;
+		*\\) return 0 ;;
+		*) return 1 ;;
+		esac
+	done
+}
+
+# What stands between strings: brackets, numbers, true, false and null.
+outside() { # TEXT
+	# It is a pattern.
+	# shellcheck disable=SC2254
+	case $1 in
+	$OTHER)
+		v="$v "
+		return
+		;;
+	*[0-9]*) ;;
+	*)
+		v=$v$1
+		return
+		;;
+	esac
+	case $_key in
+	@JSON_KEYS@) v=$v$1 ;;
+	*) v=$v${1%%[0-9]*}0${1##*[0-9]} ;;
+	esac
+}
+
 # Programs and modules that are told by name; other words of a command line are not.
 program() { # WORD
 	case $1 in
@@ -634,7 +729,8 @@ arguments() { # PID
 			case $word in
 			-*) put arg "$1/$name" '' ;;
 			*)
-				put arg "$1/$name" "$word"
+				json "$word"
+				put arg "$1/$name" "$v"
 				last=
 				continue
 				;;
@@ -645,7 +741,10 @@ arguments() { # PID
 		@SWITCHES@)
 			# Takes no value, so the next word is none.
 			case $word in
-			*=*) put arg "$1/$name" "${word#*=}" ;;
+			*=*)
+				json "${word#*=}"
+				put arg "$1/$name" "$v"
+				;;
 			*) put arg "$1/$name" '' ;;
 			esac
 			;;
@@ -653,7 +752,8 @@ arguments() { # PID
 			if [ "$name" = "$word" ]; then
 				flag=$name
 			else
-				put arg "$1/$name" "${word#*=}"
+				json "${word#*=}"
+				put arg "$1/$name" "$v"
 			fi
 			;;
 		-*) ;;

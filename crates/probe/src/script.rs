@@ -41,6 +41,7 @@ fn render() -> String {
             Some(("@FAMILIES@", rest)) => push(&mut out, families.iter(), rest),
             Some(("@SWITCHES@", rest)) => push(&mut out, switches.iter(), rest),
             Some(("@FLAGS@", rest)) => push(&mut out, flags.iter(), rest),
+            Some(("@JSON_KEYS@", rest)) => push(&mut out, recipe::JSON_KEYS.iter(), rest),
             _ => out.push_str(code),
         }
         out.push('\n');
@@ -103,8 +104,14 @@ mod tests {
 
     #[test]
     fn the_source_alone_lets_nothing_out() {
-        for mark in ["@VARIABLES@)", "@FAMILIES@)", "@SWITCHES@)", "@FLAGS@)"] {
-            assert_eq!(TEMPLATE.matches(mark).count(), 1, "{mark}");
+        for (mark, times) in [
+            ("@VARIABLES@)", 1),
+            ("@FAMILIES@)", 1),
+            ("@SWITCHES@)", 1),
+            ("@FLAGS@)", 1),
+            ("@JSON_KEYS@)", 2),
+        ] {
+            assert_eq!(TEMPLATE.matches(mark).count(), times, "{mark}");
         }
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn tree_of(role: &str) -> Tree {
     tree.file(
         "/proc/42/cmdline",
         format!(
-            "python3\0-m\0dynamo.vllm\0--model\0/models/private-model\0--disaggregation-mode\0{role}\0--kv-transfer-config\0{{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}}\0--api-key=hunter2\0"
+            "python3\0-m\0dynamo.vllm\0--model\0/models/private-model\0--disaggregation-mode\0{role}\0--kv-transfer-config\0{{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\",\"kv_connector_extra_config\":{{\"password\":\"hunter2\"}}}}\0--api-key=hunter2\0"
         ),
     );
     tree.file("/run/nvidia-fabricmanager/socket", "");

@@ -50,6 +50,65 @@ fn a_prepared_process() {
     }
 }
 
+/// Connectors take keys of their own in the JSON of a flag, passwords among them.
+#[test]
+fn json_in_a_flag_keeps_only_what_decides_the_path() {
+    let full = r#"{"kv_connector" : "NixlConnector", "kv_role":"kv_both","password":"hunter2","pin":48151623,"on":true,"none":null,
+  "kv_connector_extra_config":{"backends":["UCX","LIBFABRIC"],"hosts":["hunter2"],"quoted":"a\"hunter2\\","nested":"{\"kv_role\":\"hunter2\"}","last":-1.5e3}}"#;
+    let kept = r#"{"kv_connector" : "NixlConnector", "kv_role":"kv_both","password":"...","pin":0,"on":true,"none":null,
+  "kv_connector_extra_config":{"backends":["UCX","LIBFABRIC"],"hosts":["..."],"quoted":"...","nested":"...","last":-0}}"#;
+    for (text, told) in [
+        (full, kept),
+        (
+            r#"{"kv_cache_config":{"tokens_per_block":32,"dtype":"fp8"},"port":48151623}"#,
+            r#"{"kv_cache_config":{"tokens_per_block":32,"dtype":"fp8"},"port":0}"#,
+        ),
+        // What is no JSON.
+        (
+            r#"{"kv_role":"kv_producer","password":"hunter2"#,
+            r#"{"kv_role":"kv_producer","password":"#,
+        ),
+        ("{kv_role:kv_consumer,password:hunter2}", "{kv_consumer}"),
+        ("{password:hunter2}", "{unquoted}"),
+        (
+            r#"{"a":hunter2,"kv_role":"kv_both"}"#,
+            r#"{"a" "kv_role":"kv_both"}"#,
+        ),
+        ("{ }", "{ }"),
+        ("nixl", "nixl"),
+    ] {
+        let tree = Tree::worker();
+        tree.file(
+            "/proc/42/cmdline",
+            format!(
+                "vllm\0serve\0m\0--kv-transfer-config\0{text}\0--override_engine_args={text}\0"
+            ),
+        );
+        for shell in shells() {
+            let name = shell.join(" ");
+            let raw = local::collect(&Options {
+                shell,
+                run_tools: false,
+                ..tree.options()
+            })
+            .unwrap();
+            assert_no_secret(&raw, &name);
+            assert!(
+                !String::from_utf8_lossy(&raw).contains("48151623"),
+                "{name}"
+            );
+            let stream = Stream::parse(&raw);
+            let flags: Vec<_> = stream
+                .records
+                .iter()
+                .filter(|r| r.kind == Kind::Arg)
+                .map(|r| r.text.replace('\u{1}', "\n"))
+                .collect();
+            assert_eq!(flags, [told, told], "{name}");
+        }
+    }
+}
+
 #[test]
 fn words_in_every_place_of_a_command_line() {
     let tree = Tree::worker();

@@ -1,0 +1,93 @@
+//! JSON that stands in an engine's flag: what of it may be kept.
+//!
+//! Connectors take keys of their own there, such as the address and the password of a store. Names of keys stay, and of
+//! values those that decide the path.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::credentials::{masked, masked_message};
+
+/// Keys whose values are kept: of vLLM's KV transfer configuration, and of TensorRT-LLM's engine configuration.
+pub const JSON_KEYS: [&str; 9] = [
+    "mooncake_protocol",
+    "kv_connector",
+    "kv_role",
+    "kv_buffer_device",
+    "backends",
+    "ucx_devices",
+    "backend",
+    "dtype",
+    "tokens_per_block",
+];
+
+/// The value of a flag without what is nobody's business.
+pub fn value_of_flag(text: &str) -> Cow<'_, str> {
+    if !text.contains('{') {
+        return masked(text);
+    }
+    match serde_json::from_str::<Value>(text.trim()) {
+        Ok(mut value) => {
+            reduce(&mut value, false);
+            Cow::Owned(value.to_string())
+        }
+        Err(_) => Cow::Owned(masked_message(text)),
+    }
+}
+
+/// `kept` are values under a key of the list.
+fn reduce(value: &mut Value, kept: bool) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                reduce(value, JSON_KEYS.contains(&key.as_str()));
+            }
+        }
+        Value::Array(list) => {
+            for value in list {
+                reduce(value, kept);
+            }
+        }
+        Value::String(text) if !kept => "...".clone_into(text),
+        Value::String(text) => *text = masked(text).into_owned(),
+        Value::Number(number) if !kept => *number = 0.into(),
+        Value::Number(_) | Value::Bool(_) | Value::Null => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_decides_the_path_is_kept() {
+        let text = r#"{"kv_connector":"MultiConnector","password":"hunter2","pin":4711,"on":true,
+            "kv_connector_extra_config":{"backends":["UCX","hunter3"],"auth":["hunter4"],"connectors":[{"kv_role":"kv_both","url":"redis://:hunter5@x"}]},
+            "kv_cache_config":{"tokens_per_block":32}}"#;
+        let kept = value_of_flag(text);
+        for secret in ["hunter2", "4711", "hunter4", "hunter5"] {
+            assert!(!kept.contains(secret), "{secret}: {kept}");
+        }
+        let kept: Value = serde_json::from_str(&kept).expect("it is JSON still");
+        assert_eq!(kept["kv_connector"], "MultiConnector");
+        assert_eq!(kept["on"], true);
+        assert_eq!(kept["kv_connector_extra_config"]["backends"][0], "UCX");
+        assert_eq!(
+            kept["kv_connector_extra_config"]["connectors"][0]["kv_role"],
+            "kv_both"
+        );
+        assert_eq!(kept["kv_cache_config"]["tokens_per_block"], 32);
+    }
+
+    #[test]
+    fn what_is_no_json_keeps_no_secret_either() {
+        for text in [
+            r#"{"kv_role":"kv_producer","password":"hunter2""#,
+            "prefix token=hunter2",
+        ] {
+            assert!(!value_of_flag(text).contains("hunter2"), "{text}");
+        }
+        assert_eq!(value_of_flag("nixl"), "nixl");
+    }
+}

@@ -36,6 +36,7 @@ const TESTS: [&str; 14] = [
 ];
 
 /// A word and where it stands.
+#[derive(Clone)]
 struct Word<'d> {
     text: String,
     expands: bool,
@@ -160,6 +161,8 @@ struct Reader<'t, 's, 'd> {
     /// Assignments that are not exported (yet).
     assigned: Vec<EnvDraft>,
     export_all: bool,
+    /// What `$0`, `$1` … and `"$@"` are in the script, where that is known.
+    positional: Vec<Word<'d>>,
 }
 
 /// The index of the script in `sh -c SCRIPT`, if that is what the words are.
@@ -188,6 +191,24 @@ fn script_index(words: &[&str]) -> Option<usize> {
     None
 }
 
+/// A word of a command without a shell: only the kubelet's references in it are replaced.
+fn of_argv(node: Node<'_>) -> Word<'_> {
+    Word {
+        text: node.raw().into_owned(),
+        expands: false,
+        quoted: true,
+        node,
+        part: None,
+    }
+}
+
+/// Whether a script gives its positional parameters another meaning; in a function they are those of its call.
+fn moves_positional(script: &str) -> bool {
+    ["shift", "set --", "()"]
+        .iter()
+        .any(|word| script.contains(word))
+}
+
 /// Whether the word before `index` is `env`, or one of its options or assignments: `exec env -i X=Y Z=W command`.
 fn runs_env(words: &[Word<'_>], index: usize) -> bool {
     words
@@ -207,6 +228,7 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
             run: Run::default(),
             assigned: Vec::new(),
             export_all: false,
+            positional: Vec::new(),
         }
     }
 
@@ -215,24 +237,23 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         let words: Vec<&str> = texts.iter().map(String::as_str).collect();
         if let Some(index) = script_index(&words) {
             if let (Some(node), Some(script)) = (items.get(index), words.get(index)) {
+                let behind = items.get(index + 1..).unwrap_or_default();
+                if moves_positional(script) {
+                    if behind.len() > 1 && ["$@", "$*"].iter().any(|all| script.contains(all)) {
+                        self.run.hidden.push((
+                            Hidden::Command,
+                            "the start script hands on its own arguments, after it has changed them".into(),
+                        ));
+                    }
+                } else {
+                    self.positional = behind.iter().map(|node| of_argv(*node)).collect();
+                }
                 self.script(*node, 0, script, 0);
-                let lost = items.get(index + 1..).unwrap_or_default();
-                self.lost_arguments(script, *node, lost);
+                self.lost_arguments(script, *node, behind);
             }
             return;
         }
-        let words: Vec<Word<'d>> = items
-            .iter()
-            .zip(&texts)
-            .map(|(node, t)| Word {
-                text: t.clone(),
-                // No shell reads these: only the kubelet's references are replaced.
-                expands: false,
-                quoted: true,
-                node: *node,
-                part: None,
-            })
-            .collect();
+        let words: Vec<Word<'d>> = items.iter().map(|node| of_argv(*node)).collect();
         // One argument with spaces and no command: the image's entry point is usually a shell.
         if let [only] = words.as_slice()
             && only.text.contains(char::is_whitespace)
@@ -276,6 +297,11 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
                     part: Some(base + w.range.start..base + w.range.end),
                 })
                 .collect();
+            let words = if nesting == 0 {
+                self.with_positional(words)
+            } else {
+                words
+            };
             let first = words.first().map_or("", |w| w.text.as_str());
             match first {
                 "if" | "for" | "while" | "until" | "case" => conditional += 1,
@@ -345,6 +371,29 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
             self.run.exports.truncate(exports);
             self.assigned.truncate(assigned);
         }
+    }
+
+    /// Puts what stands behind the script in place of `"$@"`, `$0` and the others.
+    fn with_positional(&self, words: Vec<Word<'d>>) -> Vec<Word<'d>> {
+        if self.positional.is_empty() || words.iter().all(|w| !w.text.starts_with('$')) {
+            return words;
+        }
+        let mut out = Vec::with_capacity(words.len());
+        for word in words {
+            let name = word.text.strip_prefix('$').map(|name| {
+                let inner = name.strip_prefix('{').and_then(|n| n.strip_suffix('}'));
+                inner.unwrap_or(name)
+            });
+            match name {
+                Some("@" | "*") => out.extend(self.positional.iter().skip(1).cloned()),
+                Some(number) => match number.parse::<usize>() {
+                    Ok(number) => out.extend(self.positional.get(number).cloned()),
+                    Err(_) => out.push(word),
+                },
+                None => out.push(word),
+            }
+        }
+        out
     }
 
     /// One simple command.
@@ -925,6 +974,57 @@ mod tests {
 
     fn on(name: &str) -> (String, Option<String>) {
         (name.to_owned(), None)
+    }
+
+    /// Flags of a start script with these arguments behind it.
+    fn behind(script: &str, args: &str) -> (Option<model::Engine>, Vec<(String, Option<String>)>) {
+        let source = format!("command: [bash, -c, '{script}']\nargs: {args}\n");
+        let stream = yaml::parse(&source, &yaml::Limits::default());
+        let text = Text::new("f".into(), &source);
+        let run = read(&text, stream.documents[0].root());
+        let flags = run.flags.into_iter().map(|f| (f.name, f.value));
+        (run.engine, flags.collect())
+    }
+
+    #[test]
+    fn words_behind_a_script_stand_where_it_asks_for_them() {
+        let vllm = Some(model::Engine::Vllm);
+        let mode = [of("--disaggregation-mode", "decode")];
+        for (script, args) in [
+            (
+                "exec python3 -m dynamo.vllm \"$@\"",
+                "[--, --disaggregation-mode, decode]",
+            ),
+            (
+                "export A=b; python3 -m dynamo.vllm ${@}",
+                "[--, --disaggregation-mode=decode]",
+            ),
+            (
+                "exec $0 $@",
+                "[python3, -m, dynamo.vllm, --disaggregation-mode, decode]",
+            ),
+            (
+                "exec \"$1\" -m \"$2\" --disaggregation-mode \"$3\"",
+                "[sh, python3, dynamo.vllm, decode]",
+            ),
+        ] {
+            let (engine, flags) = behind(script, args);
+            assert_eq!(
+                (engine, flags.as_slice()),
+                (vllm, mode.as_slice()),
+                "{script}"
+            );
+        }
+        // Nothing stands behind it, or elsewhere than it did.
+        for (script, args) in [
+            ("exec python3 -m dynamo.vllm \"$@\"", "[--]"),
+            (
+                "shift; exec python3 -m dynamo.vllm \"$@\"",
+                "[--, --disaggregation-mode, decode]",
+            ),
+        ] {
+            assert_eq!(behind(script, args), (vllm, Vec::new()), "{script}");
+        }
     }
 
     #[test]

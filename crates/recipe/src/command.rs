@@ -209,15 +209,23 @@ fn moves_positional(script: &str) -> bool {
         .any(|word| script.contains(word))
 }
 
+/// Whether a word of `env` says that the next one names a variable that is taken away.
+fn unsets(word: Option<&Word<'_>>) -> bool {
+    word.is_some_and(|w| matches!(w.text.as_str(), "-u" | "--unset"))
+}
+
 /// Whether the word before `index` is `env`, or one of its options or assignments: `exec env -i X=Y Z=W command`.
 fn runs_env(words: &[Word<'_>], index: usize) -> bool {
-    words
-        .get(..index)
-        .unwrap_or_default()
+    let before = words.get(..index).unwrap_or_default();
+    let unset = |at: usize| at.checked_sub(1).is_some_and(|at| unsets(before.get(at)));
+    before
         .iter()
+        .enumerate()
         .rev()
-        .find(|w| !w.text.starts_with('-') && shell::assignment(&w.text).is_none())
-        .is_some_and(|w| w.text.rsplit('/').next() == Some("env"))
+        .find(|(at, w)| {
+            !w.text.starts_with('-') && shell::assignment(&w.text).is_none() && !unset(*at)
+        })
+        .is_some_and(|(_, w)| w.text.rsplit('/').next() == Some("env"))
 }
 
 impl<'t, 's, 'd> Reader<'t, 's, 'd> {
@@ -373,6 +381,22 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
         }
     }
 
+    /// A variable is taken away.
+    fn unset(&mut self, word: &Word<'d>, name: String, conditional: bool) {
+        let place = word.place(self.text, &self.maps, crate::allow::is_shown(&name));
+        self.run.exports.push(EnvDraft {
+            name,
+            value: if conditional {
+                EnvValue::Conditional(Box::new(EnvValue::Unset))
+            } else {
+                EnvValue::Unset
+            },
+            form: Form::ShellExport,
+            place,
+            json: Vec::new(),
+        });
+    }
+
     /// Puts what stands behind the script in place of `"$@"`, `$0` and the others.
     fn with_positional(&self, words: Vec<Word<'d>>) -> Vec<Word<'d>> {
         if self.positional.is_empty() || words.iter().all(|w| !w.text.starts_with('$')) {
@@ -428,19 +452,7 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
             }
             "unset" => {
                 for word in rest.iter().skip(1).filter(|w| !w.text.starts_with('-')) {
-                    let place =
-                        word.place(self.text, &self.maps, crate::allow::is_shown(&word.text));
-                    self.run.exports.push(EnvDraft {
-                        name: word.text.clone(),
-                        value: if conditional {
-                            EnvValue::Conditional(Box::new(EnvValue::Unset))
-                        } else {
-                            EnvValue::Unset
-                        },
-                        form: Form::ShellExport,
-                        place,
-                        json: Vec::new(),
-                    });
+                    self.unset(word, word.text.clone(), conditional);
                 }
                 return;
             }
@@ -524,6 +536,18 @@ impl<'t, 's, 'd> Reader<'t, 's, 'd> {
             {
                 self.run.exports.push(env);
                 continue;
+            }
+            if index > 0 && runs_env(rest, index) {
+                let long = word.text.strip_prefix("--unset=");
+                let name = long.or_else(|| {
+                    let next = rest.get(index + 1).filter(|_| unsets(Some(word)))?;
+                    Some(&*next.text)
+                });
+                if let Some(name) = name {
+                    let name = name.to_owned();
+                    self.unset(word, name, conditional);
+                    continue;
+                }
             }
             let next = rest.get(index + 1).map(|w| w.text.as_str());
             match engine::program(&word.text, next) {
@@ -1024,6 +1048,33 @@ mod tests {
             ),
         ] {
             assert_eq!(behind(script, args), (vllm, Vec::new()), "{script}");
+        }
+    }
+
+    #[test]
+    fn env_takes_variables_away() {
+        for (command, names) in [
+            (
+                "[env, -u, UCX_TLS, A=b, python3, -m, dynamo.vllm]",
+                vec!["UCX_TLS"],
+            ),
+            (
+                "[env, --unset=UCX_TLS, -u, B, python3, -m, dynamo.vllm]",
+                vec!["UCX_TLS", "B"],
+            ),
+            ("[env, python3, -m, dynamo.vllm, -u, UCX_TLS]", vec![]),
+        ] {
+            let source = format!("command: {command}\n");
+            let stream = yaml::parse(&source, &yaml::Limits::default());
+            let text = Text::new("f".into(), &source);
+            let run = read(&text, stream.documents[0].root());
+            assert_eq!(run.engine, Some(model::Engine::Vllm), "{command}");
+            let unset = run
+                .exports
+                .iter()
+                .filter(|e| matches!(e.value, EnvValue::Unset));
+            let unset: Vec<&str> = unset.map(|e| e.name.as_str()).collect();
+            assert_eq!(unset, names, "{command}");
         }
     }
 

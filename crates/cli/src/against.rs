@@ -27,6 +27,9 @@ fn json(before: &Report, after: &Report, changes: &[Changed]) -> String {
     format!("{value:#}\n")
 }
 
+/// Those who changed alike that are named in text; json names all.
+const ABOUT: usize = 6;
+
 fn text(before: &Report, after: &Report, changes: &[Changed]) -> String {
     let mut out = String::new();
     let show = |told: &Told| {
@@ -34,8 +37,14 @@ fn text(before: &Report, after: &Report, changes: &[Changed]) -> String {
         report::visible(&format!("{}{cause}  {}", told.status.as_str(), told.detail))
     };
     for change in changes {
-        let about = report::visible(&change.about);
-        let _infallible = writeln!(out, "{}  {about}", change.name);
+        let all: Vec<&str> = change.about.split("; ").collect();
+        let first = all.get(..all.len().min(ABOUT)).unwrap_or_default();
+        let about = report::visible(&first.join("; "));
+        let more = match all.len().saturating_sub(first.len()) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let _infallible = writeln!(out, "{}  {about}{more}", change.name);
         for (word, told) in [("before", &change.before), ("after", &change.after)] {
             let said = told.as_ref().map_or_else(|| "nothing".to_owned(), show);
             let _infallible = writeln!(out, "  {word:<6}  {said}");

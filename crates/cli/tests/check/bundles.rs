@@ -125,6 +125,64 @@ fn what_changed_between_two_bundles_is_told_and_nothing_else() {
     );
 }
 
+/// Which workers stand together in one result, and what each start numbers anew, is no change.
+#[test]
+fn a_worker_that_is_gone_and_engines_that_were_started_again_are_told_as_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (prefill, decode) = (tree_of("prefill"), tree_of("decode"));
+    let save = |names: &[&str], to: &str| {
+        let mut cluster = serving();
+        for name in names {
+            let tree = if name.starts_with('p') {
+                &prefill
+            } else {
+                &decode
+            };
+            cluster = cluster.pod(member(name, &tree.root()));
+        }
+        let api = cluster.start().unwrap();
+        let words = ["collect", "-o", to, "llama", "-n", "serving"];
+        assert_eq!(run(&api, &words).code, 0);
+    };
+    let all = ["prefill-0", "decode-0", "decode-1", "decode-2"];
+    save(&all, &path("all"));
+    save(&all[..3], &path("fewer"));
+    for tree in [&prefill, &decode] {
+        let process = tree.root().join("proc/42");
+        std::fs::rename(process, tree.root().join("proc/77")).unwrap();
+    }
+    save(&all, &path("restarted"));
+
+    let changes = |after: &str, before: &str| {
+        let words = [
+            "replay",
+            &path(after),
+            "--against",
+            &path(before),
+            "-o",
+            "json",
+        ];
+        let told = run_with(Path::new("/nonexistent"), &words).json();
+        told["changes"].as_array().unwrap().clone()
+    };
+    assert_eq!(changes("restarted", "all"), [serde_json::Value::Null; 0]);
+    for (after, before, gone, side) in [
+        ("fewer", "all", "after", "before"),
+        ("all", "fewer", "before", "after"),
+    ] {
+        let told = changes(after, before);
+        assert!(told.len() < 5, "{told:#?}");
+        let of_it: Vec<_> = told
+            .iter()
+            .filter(|change| change["about"] == "decode-2")
+            .collect();
+        assert_eq!(of_it.len(), 1, "{told:#?}");
+        assert_eq!(of_it[0]["name"], "pod/choice");
+        assert!(of_it[0][gone].is_null() && !of_it[0][side].is_null());
+    }
+}
+
 /// Writes the bundle that `crates/bundle/tests/data` keeps of a version: `EXAMPLE=FILE cargo test`.
 #[test]
 fn an_example_is_small() {

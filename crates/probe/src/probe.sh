@@ -596,12 +596,21 @@ environment() { # PID
 	text=
 }
 
-# JSON in a flag has room for anything, also for passwords. Names of keys leave, and of values only those of the list below;
-# other strings become `...`, other numbers 0. What is no JSON keeps nothing but the word that tells a side.
+# The value of a flag; sets v.
+kept() { # NAME TEXT
+	case $1 in
+	# SGLang takes devices by GPU: {"0": "mlx5_0"}.
+	*-ib-device | *_ib_device) v=$2 ;;
+	*) json "$2" ;;
+	esac
+}
+
 # Newlines have been made another sign by then.
 LINE=$(printf '\001')
 # Something that is no JSON outside of its strings.
 OTHER=$(printf '*[!][{}:,0-9.+ \t\001truefalsnE-]*')
+# JSON in a flag has room for anything, also for passwords. Names of keys leave, and of values only those of the list below;
+# other strings become `...`, other numbers 0. What is no JSON keeps nothing but the word that tells a side.
 json() { # TEXT: sets v
 	v=$1
 	case $1 in
@@ -729,7 +738,7 @@ arguments() { # PID
 			case $word in
 			-*) put arg "$1/$name" '' ;;
 			*)
-				json "$word"
+				kept "$name" "$word"
 				put arg "$1/$name" "$v"
 				last=
 				continue
@@ -742,7 +751,7 @@ arguments() { # PID
 			# Takes no value, so the next word is none.
 			case $word in
 			*=*)
-				json "${word#*=}"
+				kept "$name" "${word#*=}"
 				put arg "$1/$name" "$v"
 				;;
 			*) put arg "$1/$name" '' ;;
@@ -752,7 +761,7 @@ arguments() { # PID
 			if [ "$name" = "$word" ]; then
 				flag=$name
 			else
-				json "${word#*=}"
+				kept "$name" "${word#*=}"
 				put arg "$1/$name" "$v"
 			fi
 			;;

@@ -23,8 +23,9 @@ pub const JSON_KEYS: [&str; 9] = [
 ];
 
 /// The value of a flag without what is nobody's business.
-pub fn value_of_flag(text: &str) -> Cow<'_, str> {
-    if !text.contains('{') {
+pub fn value_of_flag<'t>(flag: &str, text: &'t str) -> Cow<'t, str> {
+    // SGLang takes devices by GPU: `{"0": "mlx5_0"}`.
+    if !text.contains('{') || flag.ends_with("-ib-device") {
         return masked(text);
     }
     match serde_json::from_str::<Value>(text.trim()) {
@@ -60,12 +61,14 @@ fn reduce(value: &mut Value, kept: bool) {
 mod tests {
     use super::*;
 
+    const CONFIG: &str = "--kv-transfer-config";
+
     #[test]
     fn only_what_decides_the_path_is_kept() {
         let text = r#"{"kv_connector":"MultiConnector","password":"hunter2","pin":4711,"on":true,
             "kv_connector_extra_config":{"backends":["UCX","hunter3"],"auth":["hunter4"],"connectors":[{"kv_role":"kv_both","url":"redis://:hunter5@x"}]},
             "kv_cache_config":{"tokens_per_block":32}}"#;
-        let kept = value_of_flag(text);
+        let kept = value_of_flag(CONFIG, text);
         for secret in ["hunter2", "4711", "hunter4", "hunter5"] {
             assert!(!kept.contains(secret), "{secret}: {kept}");
         }
@@ -86,8 +89,17 @@ mod tests {
             r#"{"kv_role":"kv_producer","password":"hunter2""#,
             "prefix token=hunter2",
         ] {
-            assert!(!value_of_flag(text).contains("hunter2"), "{text}");
+            assert!(!value_of_flag(CONFIG, text).contains("hunter2"), "{text}");
         }
-        assert_eq!(value_of_flag("nixl"), "nixl");
+        assert_eq!(value_of_flag("--connector", "nixl"), "nixl");
+    }
+
+    #[test]
+    fn devices_by_gpu_are_kept() {
+        let devices = r#"{"0": "mlx5_0", "1": "mlx5_1"}"#;
+        assert_eq!(
+            value_of_flag("--disaggregation-ib-device", devices),
+            devices
+        );
     }
 }

@@ -81,7 +81,7 @@ fn process(facts: &Facts<'_>, pid: &str) -> Process {
         if !recipe::ENGINE_FLAGS.contains(&known.as_str()) {
             continue;
         }
-        let value = recipe::value_of_flag(value).into_owned();
+        let value = recipe::value_of_flag(&known, value).into_owned();
         process
             .flags
             .insert(known, Fact::seen(value, origin(&path)));

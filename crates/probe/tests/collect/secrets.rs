@@ -81,7 +81,7 @@ fn json_in_a_flag_keeps_only_what_decides_the_path() {
         tree.file(
             "/proc/42/cmdline",
             format!(
-                "vllm\0serve\0m\0--kv-transfer-config\0{text}\0--override_engine_args={text}\0"
+                "vllm\0serve\0m\0--kv-transfer-config\0{text}\0--override_engine_args={text}\0--disaggregation-ib-device\0{{\"0\":\"mlx5_0\"}}\0"
             ),
         );
         for shell in shells() {
@@ -104,7 +104,7 @@ fn json_in_a_flag_keeps_only_what_decides_the_path() {
                 .filter(|r| r.kind == Kind::Arg)
                 .map(|r| r.text.replace('\u{1}', "\n"))
                 .collect();
-            assert_eq!(flags, [told, told], "{name}");
+            assert_eq!(flags, [told, told, r#"{"0":"mlx5_0"}"#], "{name}");
         }
     }
 }

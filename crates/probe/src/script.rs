@@ -41,7 +41,7 @@ fn render() -> String {
             Some(("@FAMILIES@", rest)) => push(&mut out, families.iter(), rest),
             Some(("@SWITCHES@", rest)) => push(&mut out, switches.iter(), rest),
             Some(("@FLAGS@", rest)) => push(&mut out, flags.iter(), rest),
-            Some(("@JSON_KEYS@", rest)) => push(&mut out, recipe::JSON_KEYS.iter(), rest),
+            Some(("@JSON_KEYS@", rest)) => push(&mut out, recipe::kept_keys(), rest),
             _ => out.push_str(code),
         }
         out.push('\n');

@@ -8,19 +8,15 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::credentials::{masked, masked_message};
+use crate::json_keys::KEYS;
 
-/// Keys whose values are kept: of vLLM's KV transfer configuration, and of TensorRT-LLM's engine configuration.
-pub const JSON_KEYS: [&str; 9] = [
-    "mooncake_protocol",
-    "kv_connector",
-    "kv_role",
-    "kv_buffer_device",
-    "backends",
-    "ucx_devices",
-    "backend",
-    "dtype",
-    "tokens_per_block",
-];
+/// Keys of TensorRT-LLM's engine configuration that decide the path.
+const ENGINE_KEYS: [&str; 3] = ["backend", "dtype", "tokens_per_block"];
+
+/// Keys whose values are kept: those, and those of vLLM's KV transfer configuration.
+pub fn kept_keys() -> impl Iterator<Item = &'static str> {
+    KEYS.into_iter().chain(ENGINE_KEYS)
+}
 
 /// The value of a flag without what is nobody's business.
 pub fn value_of_flag<'t>(flag: &str, text: &'t str) -> Cow<'t, str> {
@@ -42,7 +38,7 @@ fn reduce(value: &mut Value, kept: bool) {
     match value {
         Value::Object(object) => {
             for (key, value) in object {
-                reduce(value, JSON_KEYS.contains(&key.as_str()));
+                reduce(value, kept_keys().any(|kept| kept == key));
             }
         }
         Value::Array(list) => {

@@ -47,4 +47,4 @@ pub use document::read;
 pub use draft::FileDraft;
 pub use engine::{FLAGS as ENGINE_FLAGS, SWITCHES as ENGINE_SWITCHES};
 pub use group::assemble;
-pub use inline_json::{JSON_KEYS, value_of_flag};
+pub use inline_json::{kept_keys, value_of_flag};

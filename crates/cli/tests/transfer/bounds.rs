@@ -166,16 +166,7 @@ fn ctrl_c_ends_both_programs_and_tells_what_there_is() {
     for way in ways() {
         let before = lab.api.execs().len();
         let mut child = lab
-            .program()
-            .args([
-                "nixl",
-                "-n",
-                "lab",
-                "--pod",
-                "decode-0",
-                "--peer",
-                "prefill-0",
-            ])
+            .between()
             // Slow enough to be interrupted.
             .args(["--transfer", "--rate", "10M", "-o", "json"])
             .args(&way)
@@ -229,16 +220,7 @@ fn a_lost_connection_and_time_that_is_over_leave_nothing() {
     for way in ways() {
         let before = lab.api.execs().len();
         let mut child = lab
-            .program()
-            .args([
-                "nixl",
-                "-n",
-                "lab",
-                "--pod",
-                "decode-0",
-                "--peer",
-                "prefill-0",
-            ])
+            .between()
             .args(["--transfer", "--rate", "10M"])
             .args(&way)
             .stdout(Stdio::null())

@@ -88,16 +88,7 @@ fn a_program_that_dies_while_it_transfers() {
     for victim in ["prefill-0", "decode-0"] {
         let before = lab.api.execs().len();
         let child = lab
-            .program()
-            .args([
-                "nixl",
-                "-n",
-                "lab",
-                "--pod",
-                "decode-0",
-                "--peer",
-                "prefill-0",
-            ])
+            .between()
             .args([
                 "--transfer",
                 "--rate",

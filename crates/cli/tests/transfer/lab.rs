@@ -80,18 +80,17 @@ impl Lab {
         program(self.api.kubeconfig())
     }
 
+    /// `nixl` between the two workers, to be said more to.
+    pub(crate) fn between(&self) -> Command {
+        let mut command = self.program();
+        let both = ["--pod", "decode-0", "--peer", "prefill-0"];
+        command.args(["nixl", "-n", "lab"]).args(both);
+        command
+    }
+
     /// `nixl` between the two workers.
     pub(crate) fn nixl(&self, words: &[&str]) -> Run {
-        let both = [
-            "nixl",
-            "-n",
-            "lab",
-            "--pod",
-            "decode-0",
-            "--peer",
-            "prefill-0",
-        ];
-        ended(self.program().args(both).args(words))
+        ended(self.between().args(words))
     }
 
     /// A measured transfer, as JSON.

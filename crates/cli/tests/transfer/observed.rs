@@ -14,16 +14,7 @@ use crate::wheels::nixl;
 fn begin(lab: &Lab, seconds: &str, way: &[&str]) -> Child {
     let before = lab.api.execs().len();
     let child = lab
-        .program()
-        .args([
-            "nixl",
-            "-n",
-            "lab",
-            "--pod",
-            "decode-0",
-            "--peer",
-            "prefill-0",
-        ])
+        .between()
         .args(["--observe", seconds, "-o", "json"])
         .args(way)
         .stdout(Stdio::piped())

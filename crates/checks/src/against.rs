@@ -108,8 +108,7 @@ fn worker(key: &Key) -> &str {
 
 /// Of workers that are in one report only it is told how they were chosen, and what was wrong with them; that everything
 /// else of them is new, or gone, says nothing more.
-fn known_in_both(all: &mut BTreeMap<Key, Vec<Told>>, other: &BTreeMap<Key, Vec<Told>>) {
-    let there: BTreeSet<&str> = other.keys().map(worker).collect();
+fn known_in_both(all: &mut BTreeMap<Key, Vec<Told>>, there: &BTreeSet<String>) {
     let chosen: BTreeSet<String> = all
         .keys()
         .filter(|key| key.1 == CHOICE)
@@ -131,9 +130,12 @@ const CHOICE: &str = "pod/choice";
 pub fn changes(before: &Report, after: &Report) -> Vec<Changed> {
     let mut then = by_key(before);
     let mut later = by_key(after);
-    let whole = later.clone();
-    known_in_both(&mut later, &then);
-    known_in_both(&mut then, &whole);
+    let workers = |all: &BTreeMap<Key, Vec<Told>>| -> BTreeSet<String> {
+        all.keys().map(|key| worker(key).to_owned()).collect()
+    };
+    let (of_then, of_later) = (workers(&then), workers(&later));
+    known_in_both(&mut later, &of_then);
+    known_in_both(&mut then, &of_later);
     // Those who have changed alike are told together.
     type Change = (usize, String, Option<Told>, Option<Told>);
     let mut changes: BTreeMap<Change, Vec<String>> = BTreeMap::new();
